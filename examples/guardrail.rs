@@ -5,7 +5,10 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use prowess::{Library, Options};
 use prowess_agent::{Agent, Guard, ScriptedModel, Session, SkillOptions, Skills, ToolLoop, When};
-use prowess_runtime::{Active, Authorizer, DenyAll, Policy, ReadFile, Root, Roots, Toolbox};
+use prowess_runtime::{
+    Authorizer, DenyAll, Policy, Toolbox, policy::Roots, sandbox::Root, skill::Active,
+    tools::ReadFile,
+};
 use serde_json::json;
 
 /// The folder whose files may be read.

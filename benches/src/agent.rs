@@ -19,7 +19,7 @@ use prowess_agent::{
     Agent, CatchErrors, EventKind, FitContext, Logging, Middleware, Retry, Session, SkillOptions,
     Skills, Spans, Spending, ToolLoop, Trace, Turn,
 };
-use prowess_runtime::{Approvals, Authorizer, DenyAll, Policy, SkillProvider, Toolbox};
+use prowess_runtime::{Authorizer, DenyAll, Policy, SkillProvider, Toolbox, policy::Approvals};
 use serde_json::json;
 use tokio::runtime::Runtime;
 

@@ -12,7 +12,9 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
-use prowess_runtime::{FileOperations, Outcome, OutcomeStatus, Root, Roots, Tool as _};
+use prowess_runtime::{
+    Outcome, OutcomeStatus, Tool as _, policy::Roots, sandbox::Root, tools::FileOperations,
+};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 

@@ -21,8 +21,8 @@ use prowess_agent::{
     When,
 };
 use prowess_runtime::{
-    Action, Approvals, ApproveAll, Authorizer, DenyAll, Outcome, Policy, SkillProvider, Tool,
-    ToolFuture, Toolbox,
+    Action, Authorizer, DenyAll, Outcome, Policy, SkillProvider, Tool, Toolbox,
+    approval::ApproveAll, policy::Approvals, tool::ToolFuture,
 };
 use serde_json::{Value as Json, json};
 

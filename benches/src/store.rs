@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 use prowess::{Definition, Manifest, Status};
-use prowess_runtime::{FileStore, SkillRecord, Store as _, StoreError};
+use prowess_runtime::{FileStore, SkillRecord, Store as _, store::StoreError};
 
 use crate::{load::number, options::Options, random::Random};
 

@@ -12,8 +12,6 @@ const PARTICIPLES: &[&str] = &[
     "Known", "Left", "Lost", "Made", "Meant", "Said", "Seen", "Sent", "Shown", "Spent", "Stood",
     "Taken", "Told", "Written",
 ];
-/// The files that export the types of a crate, or of a public module.
-const PUBLIC: &[&str] = &["lib.rs", "config.rs", "client.rs", "server.rs"];
 /// The most rows of the glossary.
 const ROWS: usize = 60;
 
@@ -21,11 +19,17 @@ const ROWS: usize = 60;
 fn no_two_crates_export_a_type_of_one_name() {
     let mut exported: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for crate_name in crates() {
-        for (path, code) in code_of(&crate_name) {
-            if PUBLIC.iter().any(|it| path.as_os_str() == *it) {
-                for name in exports(&code) {
-                    exported.entry(name).or_default().insert(crate_name.clone());
-                }
+        let files = code_of(&crate_name);
+        let root = files.iter().find(|it| it.0.as_os_str() == "lib.rs");
+        let Some((_, root)) = root else { continue };
+        let modules = root.lines().filter_map(|it| it.strip_prefix("pub mod "));
+        let modules = modules.filter_map(|it| it.strip_suffix(';')).map(|it| format!("{it}.rs"));
+        let public: Vec<String> = modules.chain(["lib.rs".to_owned()]).collect();
+        for (_, code) in
+            files.iter().filter(|it| public.iter().any(|of| it.0.as_os_str() == of.as_str()))
+        {
+            for name in exports(code) {
+                exported.entry(name).or_default().insert(crate_name.clone());
             }
         }
     }
@@ -80,9 +84,11 @@ fn crates() -> Vec<String> {
     all_crates().into_iter().filter(|it| it != "prowess-testing").collect()
 }
 
-/// Returns the types that a `lib.rs` exports of its own modules.
+/// Returns the types that a crate or one of its public modules exports of its own.
 fn exports(code: &str) -> BTreeSet<String> {
-    let uses = code.split("pub use crate::").skip(1).filter_map(|it| it.split(';').next());
+    let uses =
+        ["pub use crate::", "pub use self::"].into_iter().flat_map(|it| code.split(it).skip(1));
+    let uses = uses.filter_map(|it| it.split(';').next());
     let names = uses.flat_map(|it| it.split(|c: char| !c.is_alphanumeric() && c != '_'));
     let names =
         names.filter(|it| it.starts_with(char::is_uppercase) && it.contains(char::is_lowercase));

@@ -20,7 +20,7 @@ use std::{
 
 use prowess::lock;
 use prowess_http::{ClientRequest, HttpClient, Timeouts};
-use prowess_runtime::mask;
+use prowess_runtime::secret::mask;
 use serde_json::{Value as Json, json};
 use tracing::{
     Event, Level, Metadata, Subscriber,

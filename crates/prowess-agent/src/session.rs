@@ -8,7 +8,7 @@ use std::{
 };
 
 use prowess::{Call, Marker, Message, Role, lock};
-use prowess_runtime::{Journal, fresh_marker};
+use prowess_runtime::{files::Journal, text::fresh_marker};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 

@@ -17,8 +17,8 @@ use prowess_agent::{
     ModelFuture, Price, Retry, SkillOptions, Skills, Spans, Spending, ToolLoop, Trace,
 };
 use prowess_cli::settings::{Config, Ratio};
-use prowess_runtime::KnownSecrets;
-use prowess_runtime::{Authorizer, Journal, Launcher, SkillProvider, timestamp};
+use prowess_runtime::secret::KnownSecrets;
+use prowess_runtime::{Authorizer, Launcher, SkillProvider, files::Journal, text::timestamp};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedReceiver;
 

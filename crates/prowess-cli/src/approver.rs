@@ -13,7 +13,8 @@ use std::{
 
 use prowess::lock;
 use prowess_runtime::{
-    ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question,
+    DenyAll,
+    approval::{ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, Question},
 };
 
 #[cfg(feature = "agent")]

@@ -55,7 +55,7 @@ use std::{
 use anyhow::Result;
 use prowess::{Finding, Library, Manifest, Resource, Skill, spec::SKILL_FILE};
 use prowess_runtime::{
-    Launcher, Outcome, OutcomeStatus, SkillRecord, StoreError, definition_to_json,
+    Launcher, Outcome, OutcomeStatus, SkillRecord, skill::definition_to_json, store::StoreError,
 };
 use serde::Serialize;
 use serde_json::json;

@@ -8,9 +8,9 @@ use prowess_mcp::{
     client::{McpLauncher, McpServer},
     config::ServerSetting,
 };
-use prowess_runtime::{Launcher, Outcome};
 #[cfg(feature = "http")]
-use prowess_runtime::{Preparer, Recipe};
+use prowess_runtime::preparation::{Preparer, Recipe};
+use prowess_runtime::{Launcher, Outcome};
 
 use crate::printer::Printer;
 #[cfg(feature = "http")]

@@ -14,7 +14,7 @@ use prowess_agent::{
 };
 use prowess_cli::settings::{Config, ModelSettings};
 use prowess_http::Timeouts;
-use prowess_runtime::KnownSecrets;
+use prowess_runtime::secret::KnownSecrets;
 use serde::Deserialize;
 use serde_json::Value as Json;
 

@@ -21,7 +21,7 @@ use prowess::{
 use prowess_cli::settings::{Config, IgnoredSetting, Places, Presets, SettingOrigin};
 #[cfg(feature = "agent")]
 use prowess_runtime::SkillProvider;
-use prowess_runtime::{FileStore, SkillRecord, deleted_from};
+use prowess_runtime::{FileStore, SkillRecord, store::deleted_from};
 
 use crate::{
     arguments::{Global, ProfileName},

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Result;
 use prowess_agent::{EventKind, Middleware, SkillScore, TokenUsage, Trace, Turn};
-use prowess_runtime::{KnownSecrets, Masking};
+use prowess_runtime::secret::{KnownSecrets, Masking};
 use prowess_runtime::{Outcome, OutcomeStatus};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

@@ -25,12 +25,19 @@ use prowess_mcp::client::Logins;
 #[cfg(feature = "mcp")]
 use prowess_mcp::client::{McpLauncher, ServerTimeouts};
 use prowess_runtime::{
-    ApprovalStore, Approver, AuditLog, Authorizer, ChangeHistory, DenyAll, EnvironmentStore,
-    Executor, InterpreterSearch, Launcher, Network, Outcome, OutcomeStatus, Policy, RunLimits,
-    Sandbox,
+    ApprovalStore, AuditLog, Authorizer, DenyAll, Executor, Launcher, Outcome, OutcomeStatus,
+    Policy, Sandbox,
+    approval::Approver,
+    environment::InterpreterSearch,
+    files::ChangeHistory,
+    preparation::EnvironmentStore,
+    sandbox::{Network, RunLimits},
 };
 #[cfg(feature = "http")]
-use prowess_runtime::{PrepareLimits, Preparer, Proxy};
+use prowess_runtime::{
+    preparation::{PrepareLimits, Preparer},
+    sandbox::Proxy,
+};
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -21,7 +21,10 @@ use prowess::{
     Manifest, SizeLimits, render,
     spec::{MAX_DESCRIPTION, SKILL_FILE},
 };
-use prowess_runtime::{Files, Links, Root, RootError};
+use prowess_runtime::{
+    sandbox::{Links, Root, RootError},
+    store::Files,
+};
 
 use self::{
     body::body,

@@ -8,8 +8,11 @@ use std::{
 
 use prowess::{Directory, Library, Options, Skill};
 use prowess_runtime::{
-    EnvironmentNeeds, InterpreterSearch, Missing, MissingKind, Needs, PackageDeclaration, Present,
-    Recipe, Runtime, SkillRecipes, VersionNeed, detect, install_system_programs,
+    environment::{
+        EnvironmentNeeds, InterpreterSearch, Missing, MissingKind, Needs, PackageDeclaration,
+        Present, Runtime, VersionNeed, detect, install_system_programs,
+    },
+    preparation::{Recipe, SkillRecipes},
 };
 use serde_json::{Value as Json, json};
 

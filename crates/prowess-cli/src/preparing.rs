@@ -3,7 +3,10 @@
 use std::{collections::HashSet, mem, path::PathBuf, time::Duration};
 
 use prowess_runtime::{
-    Chunk, EnvironmentRecord, PrepareError, PrepareOptions, PreparedEnvironment, Preparer, Recipe,
+    preparation::{
+        EnvironmentRecord, PrepareError, PrepareOptions, PreparedEnvironment, Preparer, Recipe,
+    },
+    sandbox::Chunk,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},

@@ -20,7 +20,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
 use prowess::{Finding, Severity, WorkProgress, did_you_mean};
 use prowess_cli::settings::ConfigError;
-use prowess_runtime::{Outcome, ScriptConnection};
+use prowess_runtime::{Outcome, sandbox::ScriptConnection};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,

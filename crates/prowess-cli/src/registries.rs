@@ -3,7 +3,7 @@
 use std::{env, fs, path::Path};
 
 use prowess_cli::settings::Config;
-use prowess_runtime::Registries;
+use prowess_runtime::preparation::Registries;
 
 /// Returns the package registries that environments are prepared from.
 pub(crate) fn registries(config: &Config) -> Registries {

@@ -7,7 +7,10 @@ use prowess_agent::ModelProvider;
 #[cfg(feature = "http")]
 use prowess_cli::settings::Config;
 #[cfg(feature = "http")]
-use prowess_runtime::{KnownSecret, is_secret_value, percent_decoded};
+use prowess_runtime::{
+    secret::{KnownSecret, is_secret_value},
+    text::percent_decoded,
+};
 
 use crate::key_file::key_of_file;
 

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess::{did_you_mean, nearest};
 use prowess_agent::Session;
-use prowess_runtime::{Journal, timestamp};
+use prowess_runtime::{files::Journal, text::timestamp};
 use serde_json::Value as Json;
 
 use crate::{cli_error::CliError, completion, host, input, printer::Printer};

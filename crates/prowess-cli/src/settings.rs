@@ -20,7 +20,7 @@ use std::{
 };
 
 use prowess::{ContextWindow, Directory, Matching, Memory, Options, Scope, Thresholds};
-use prowess_runtime::{Policy, PolicyRule};
+use prowess_runtime::{Policy, policy::PolicyRule};
 use prowess_sandbox::RunLimits;
 use serde_json::Value as Json;
 

@@ -1,7 +1,10 @@
 //! A tool with its parameters, as text and as JSON.
 
 use anyhow::Result;
-use prowess_runtime::{Tool, ToolParameter, tool_parameters};
+use prowess_runtime::{
+    Tool,
+    parameters::{ToolParameter, tool_parameters},
+};
 #[cfg(feature = "mcp")]
 use serde_json::{Value as Json, json};
 

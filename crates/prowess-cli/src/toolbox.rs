@@ -10,14 +10,18 @@ use prowess_cli::settings::{Address, Config, SettingOrigin};
 #[cfg(feature = "mcp")]
 use prowess_mcp::client::McpLauncher;
 #[cfg(feature = "sql")]
-use prowess_runtime::ExecuteSql;
-#[cfg(feature = "http")]
-use prowess_runtime::HttpRequest;
+use prowess_runtime::sandbox::RunLimits;
 #[cfg(feature = "sql")]
-use prowess_runtime::RunLimits;
+use prowess_runtime::tools::ExecuteSql;
+#[cfg(feature = "http")]
+use prowess_runtime::tools::HttpRequest;
 use prowess_runtime::{
-    Active, Authorizer, Calls, ExecuteCommand, FileOperations, Launcher, Outcome, Policy, ReadFile,
-    Root, Roots, RunSkill, SkillProvider, Tool, Toolbox, UseSkill, skill_tools,
+    Authorizer, Launcher, Outcome, Policy, SkillProvider, Tool, Toolbox,
+    policy::Roots,
+    sandbox::Root,
+    skill::Active,
+    toolbox::Calls,
+    tools::{ExecuteCommand, FileOperations, ReadFile, RunSkill, UseSkill, skill_tools},
 };
 #[cfg(feature = "sql")]
 use prowess_sql::{Access, Privileges, SqlLimits, limit_sqlite_memory};

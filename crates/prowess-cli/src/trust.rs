@@ -10,7 +10,7 @@ use std::{
 use anyhow::Result;
 use prowess::Library;
 use prowess_cli::settings::Config;
-use prowess_runtime::TrustFile;
+use prowess_runtime::approval::TrustFile;
 
 use crate::{
     arguments::Global,

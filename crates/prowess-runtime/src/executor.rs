@@ -26,6 +26,10 @@ use crate::{
     approver::Approver,
     preparation::{PrepareOptions, Preparer},
 };
+pub use crate::{
+    commands::system_program,
+    script::{Script, ScriptError, skill_files},
+};
 use crate::{
     commands::{Guard, secrets},
     entry::SkillRecord,
@@ -39,7 +43,6 @@ use crate::{
     policy::Policy,
     preparation::{EnvironmentError, EnvironmentStore, PreparedEnvironment, ScriptEnvironments},
     repository,
-    script::Script,
     skill_folder::{FolderError, SkillFolder, give_folder},
 };
 

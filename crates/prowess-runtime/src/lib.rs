@@ -1,8 +1,42 @@
 //! The runtime: stores skills, decides on their actions, and runs them.
 //!
-//! The modules are in the order a skill passes through them, and each uses only those before it.
-//! Nothing here talks to a model or writes a prompt. The result of a script or tool is an
-//! [`Outcome`], even if it failed.
+//! ```
+//! use std::sync::Arc;
+//!
+//! use prowess::{Library, Options};
+//! use prowess_runtime::{Authorizer, DenyAll, OutcomeStatus, Policy, Toolbox, tools::UseSkill};
+//! use serde_json::json;
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
+//! let library = Arc::new(Library::load(&options)?);
+//! // A policy of rules, and someone to ask about the rest: nobody, so the answer is no.
+//! let authorizer = Arc::new(Authorizer::new(Policy::default(), Arc::new(DenyAll)));
+//! let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill::new(Arc::new(library))));
+//!
+//! let outcome = toolbox.call("use_skill", json!({"name": "code-review"})).await;
+//! assert_eq!(outcome.status, OutcomeStatus::Succeeded);
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! At the root is what nearly every host uses. The rest has a module each:
+//!
+//! | to | module |
+//! |---|---|
+//! | make records of skills, and get skills from elsewhere | [`skill`], [`parameters`] |
+//! | save and change skills | [`store`] |
+//! | decide on actions, and ask a person | [`policy`], [`approval`] |
+//! | offer tools to a model, and call them | [`tool`], [`tools`], [`toolbox`] |
+//! | run scripts, confined | [`executor`], [`sandbox`], [`outcome`] |
+//! | find and install the programs and packages that scripts need | [`environment`], [`preparation`] |
+//! | know which files were changed, and undo it | [`files`] |
+//! | keep secrets out of output, and handle text from outside | [`secret`], [`text`] |
+//!
+//! What waits for a process or a connection is async and requires a `tokio` runtime. The modules
+//! are in the order a skill passes through them, and each uses only those before it. Nothing here
+//! talks to a model or writes a prompt. The result of a script or tool is an [`Outcome`], even if
+//! it failed.
 #![warn(missing_docs)]
 
 mod listing;
@@ -12,22 +46,21 @@ mod file_lock;
 mod state_directory;
 mod digest;
 mod tool_output;
-mod outcome;
-mod secret;
+pub mod outcome;
+mod known_secret;
 mod mask;
 mod texts;
 mod skill_folder;
-mod environment;
+pub mod environment;
 mod entry;
 mod definition;
 mod strict_json;
 mod percent;
 mod schema;
 mod tool_parameters;
-mod parameters;
+pub mod parameters;
 mod script;
-pub mod build;
-mod store;
+pub mod store;
 mod create;
 mod provider;
 mod retriever;
@@ -41,14 +74,14 @@ mod protected;
 mod repository;
 mod roots;
 mod sensitive;
-mod policy;
+pub mod policy;
 mod refusal;
 mod remote_skill;
 mod subject;
 mod change_history;
 mod commands;
 mod program_files;
-mod tool;
+pub mod tool;
 mod approver;
 mod audit_log;
 mod approval_store;
@@ -61,95 +94,99 @@ mod permitted_skills;
 #[cfg(feature = "http")]
 mod proxy;
 mod run_outcome;
-mod preparation;
+pub mod preparation;
 mod handover;
-mod executor;
-mod tools;
+pub mod executor;
+pub mod tools;
 mod registry;
-mod toolbox;
-mod tool_format;
+pub mod toolbox;
 
-pub use prowess_sandbox::{
-    CapturedText, Chunk, Launcher, Links, Network, RewriteError, Root, RootError, RunLimits,
-    Sandbox, SandboxError, SandboxLevel, ScriptConnection, Stdin,
-};
+/// Skills as records: their manifest, definition, files and parameters, and where they come from.
+pub mod skill {
+    pub mod build;
 
-#[doc(hidden)]
-pub use crate::store::DiskStep;
-#[cfg(feature = "sql")]
-pub use crate::tools::ExecuteSql;
+    pub use crate::{
+        active::Active,
+        create::{CreateError, check_record},
+        definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
+        entry::SkillRecordError,
+        permitted_skills::PermittedSkills,
+        remote_skill::{RemoteFile, RemoteSkill, RemoteSkills},
+        retriever::{RetrievedSkill, Retriever},
+        skill_folder::{FolderError, SkillFile, SkillFolder, give_folder},
+    };
+}
+
+/// Approvals: who is asked, what was approved, which projects are trusted, and the audit log.
+pub mod approval {
+    pub use crate::{
+        approval_store::{RememberedApproval, settings_digest},
+        approver::{ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, Question},
+        audit_log::AuditEntry,
+        ruling::ActionRequest,
+        trust::{TrustEntry, TrustFile},
+    };
+}
+
+/// Files that tools and programs may use and change, and how a change is undone.
+pub mod files {
+    pub use crate::{
+        change::{FileChange, FileState},
+        change_history::{ChangeHistory, ChangeRecord, UndoError},
+        journal::Journal,
+        program_files::{Author, FileRules, ProgramFiles},
+        write_watch::WriteWatch,
+    };
+}
+
+/// Secrets: which are known, which values look like one, and how output is masked.
+pub mod secret {
+    pub use crate::{
+        known_secret::{KnownSecret, is_secret_value, secret_in},
+        mask::{KnownSecrets, Masking, mask, mask_json},
+        sensitive::holds_secrets,
+    };
+}
+
+/// The sandbox that scripts and programs run in, and the proxy for their connections.
+pub mod sandbox {
+    pub use prowess_sandbox::{
+        CapturedText, Chunk, Links, Network, RewriteError, Root, RootError, RunLimits,
+        SandboxError, SandboxLevel, ScriptConnection, Stdin,
+    };
+
+    #[cfg(feature = "http")]
+    pub use crate::proxy::{HostRemedy, Proxy, ProxyLimits};
+}
+
+/// Text that comes from outside or goes there: decoded, bounded, marked and digested.
+pub mod text {
+    pub use crate::{
+        digest::{file_digest, hex},
+        markers::{fresh_marker, make_visible, strip_invisible},
+        percent::percent_decoded,
+        remote_skill::one_line,
+        strict_json::strict_json,
+        texts::{Texts, texts},
+        timestamp::timestamp,
+    };
+}
+
+pub use prowess_sandbox::{Launcher, Sandbox};
+
 pub use crate::{
-    active::Active,
-    approval_store::{ApprovalStore, RememberedApproval, settings_digest},
-    approver::{ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question},
-    audit_log::{AuditEntry, AuditLog},
+    approval_store::ApprovalStore,
+    approver::DenyAll,
+    audit_log::AuditLog,
     authorizer::Authorizer,
-    change::{FileChange, FileState},
-    change_history::{ChangeHistory, ChangeRecord, UndoError},
-    commands::system_program,
-    create::{CreateError, check_record},
-    definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
-    digest::{file_digest, hex},
-    entry::{SkillRecord, SkillRecordError},
-    environment::{
-        Ecosystem, EnvironmentNeeds, InstalledInterpreter, Interpreter, InterpreterError,
-        InterpreterOrigin, InterpreterSearch, Missing, MissingKind, NeedNote, Needs,
-        PackageDeclaration, PackageNeed, PackageSource, Place, Present, ProgramNeed, Runtime,
-        ScriptArguments, ScriptNeeds, SystemPackages, VariableNeed, VersionNeed, detect,
-        install_system_programs, interpreter, program_not_found, system_packages,
-    },
-    executor::{Delivery, ExecuteError, Executor},
-    glob::fits,
-    journal::Journal,
-    markers::{fresh_marker, make_visible, strip_invisible},
-    mask::{KnownSecrets, Masking, mask, mask_json},
-    outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
-    parameters::{Parameters, ParametersError},
-    percent::percent_decoded,
-    permitted_skills::PermittedSkills,
-    policy::{AllowedToolsMode, Approvals, Decision, Policy, PolicyRule, UnlistedCommands},
-    preparation::{
-        EnvironmentError, EnvironmentRecord, EnvironmentStore, LockedPackage, PackageManager,
-        PrepareLimits, PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments,
-        SkillRecipes,
-    },
-    program_files::{Author, FileRules, ProgramFiles},
-    protected::is_protected,
+    entry::SkillRecord,
+    executor::Executor,
+    outcome::{Outcome, OutcomeStatus},
+    parameters::Parameters,
+    policy::Policy,
     provider::SkillProvider,
     registry::Registry,
-    remote_skill::{RemoteFile, RemoteSkill, RemoteSkills, one_line},
-    retriever::{RetrievedSkill, Retriever},
-    roots::Roots,
-    ruling::ActionRequest,
-    schema::{Mismatch, SchemaError, check_schema},
-    script::{Script, ScriptError, skill_files},
-    secret::{KnownSecret, is_secret_value, secret_in},
-    sensitive::holds_secrets,
-    skill_folder::{FolderError, SkillFile, SkillFolder, give_folder},
-    store::{
-        FileStore, Files, MemoryStore, StateAfter, Store, StoreContents, StoreError, WriteFailure,
-        deleted_from,
-    },
-    strict_json::strict_json,
-    texts::{Texts, texts},
-    timestamp::timestamp,
-    tool::{Action, CommandPreview, ReadyFuture, Tool, ToolFuture},
-    tool_format::{ToolFormat, simplify_schema},
-    tool_output::{FoundSkill, FoundSkills, SkillFilePart, ToolOutput},
-    tool_parameters::{ToolParameter, tool_parameters, unknown_parameters},
-    toolbox::{
-        Calls, Intent, IntentOutcome, PlannedCall, SkillCall, ToolResult, Toolbox, takes_parameters,
-    },
-    tools::{
-        ExecuteCommand, FileOperations, FindSkills, ReadFile, ReadSkillFile, RunSkill, SkillTool,
-        UseSkill, skill_tools,
-    },
-    trust::{TrustEntry, TrustFile},
-    write_watch::WriteWatch,
-};
-#[cfg(feature = "http")]
-pub use crate::{
-    preparation::{PrepareError, PrepareOptions, Preparer},
-    proxy::{HostRemedy, Proxy, ProxyLimits},
-    tools::HttpRequest,
+    store::{FileStore, Store},
+    tool::{Action, Tool},
+    toolbox::Toolbox,
 };

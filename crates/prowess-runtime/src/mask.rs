@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, iter::zip, sync::LazyLock};
 use regex::{Captures, Regex, RegexSet};
 use serde_json::Value as Json;
 
-use crate::secret::is_secret_value;
+use crate::known_secret::is_secret_value;
 
 /// The replacement for a secret.
 const MASK: &str = "[masked]";

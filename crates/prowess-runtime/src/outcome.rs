@@ -6,7 +6,7 @@ use prowess_sandbox::{CapturedText, SandboxLevel, ScriptConnection};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
-use crate::tool_output::ToolOutput;
+pub use crate::tool_output::{FoundSkill, FoundSkills, SkillFilePart, ToolOutput};
 
 /// The outcome of a call or a run. Fields that do not apply are empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]

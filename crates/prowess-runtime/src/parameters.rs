@@ -10,8 +10,12 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     outcome::{Outcome, OutcomeStatus},
-    schema::{Mismatch, Schema, SchemaError, is_text_property, property},
+    schema::{Schema, is_text_property, property},
     strict_json::strict_json,
+};
+pub use crate::{
+    schema::{Mismatch, SchemaError, check_schema},
+    tool_parameters::{ToolParameter, tool_parameters, unknown_parameters},
 };
 
 /// The maximum length of an environment variable with its name; the system allows no more.

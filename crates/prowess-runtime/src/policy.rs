@@ -13,11 +13,11 @@ use prowess_http::{Hosts, HostsError};
 
 use crate::{
     environment::InstalledInterpreter,
-    glob::fits,
     protected::{ResolvedPath, lies_in},
     repository::normalize,
     sensitive::secret,
 };
+pub use crate::{glob::fits, protected::is_protected, roots::Roots};
 
 /// The policy on actions.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! A tool that a model can call.
 
+mod format;
+
 use std::{
     borrow::Cow,
     fmt,
@@ -16,6 +18,8 @@ use crate::{
     change::FileChange, commands::Plan, entry::SkillRecord, outcome::Outcome, refusal::Refusal,
     remote_skill::RemoteSkill,
 };
+
+pub use self::format::{ToolFormat, simplify_schema};
 
 /// The future of an outcome.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;

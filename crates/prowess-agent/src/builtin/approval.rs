@@ -4,8 +4,9 @@ use std::{fmt, sync::Arc};
 
 use prowess::Call;
 use prowess_runtime::{
-    Action, Approver, ApproverFuture, ApproverReply as Approved, Outcome, OutcomeStatus,
-    PlannedCall, Question, Tool,
+    Action, Outcome, OutcomeStatus, Tool,
+    approval::{Approver, ApproverFuture, ApproverReply as Approved, Question},
+    toolbox::PlannedCall,
 };
 
 use super::calling::input;

@@ -9,7 +9,9 @@ use std::{
 use futures_util::future::join_all;
 use prowess::{Call, Message, Role, did_you_mean, invisible, nearest, without_middle};
 use prowess_runtime::{
-    Action, Outcome, OutcomeStatus, PlannedCall, Toolbox, strict_json, strip_invisible,
+    Action, Outcome, OutcomeStatus, Toolbox,
+    text::{strict_json, strip_invisible},
+    toolbox::PlannedCall,
 };
 use serde_json::{Value as Json, json};
 

@@ -3,7 +3,10 @@
 use std::{path::Path, sync::Arc};
 
 use prowess::{Library, Match, Memory, Options, Scope, Tier, matches};
-use prowess_runtime::{Root, RootError, Texts, texts};
+use prowess_runtime::{
+    sandbox::{Root, RootError},
+    text::{Texts, texts},
+};
 use serde_json::json;
 
 use super::retrieval::{ContextDocument, DocumentSource, RetrievalFuture};

@@ -3,7 +3,11 @@
 use std::{fmt, sync::Arc};
 
 use prowess::{Call, Role};
-use prowess_runtime::{Approver, Outcome, OutcomeStatus, Question, fits};
+use prowess_runtime::{
+    Outcome, OutcomeStatus,
+    approval::{Approver, Question},
+    policy::fits,
+};
 
 use super::{
     approval::{ask, question},

@@ -53,7 +53,7 @@ pub struct ContextDocument {
 ///
 /// let notes = Folder::open(Path::new("notes"))?;
 /// let agent = Agent::new(Arc::new(ScriptedModel::new())).with(Retrieval::new(Arc::new(notes)));
-/// # Ok::<(), prowess_runtime::RootError>(())
+/// # Ok::<(), prowess_runtime::sandbox::RootError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Retrieval {

@@ -12,7 +12,7 @@ use prowess_mcp::{
     client::{McpLauncher, McpServer, ServerSkills},
     config::{McpServerConfig, ServerSetting},
 };
-use prowess_runtime::{Outcome, OutcomeStatus, RemoteSkill, SkillProvider, Tool};
+use prowess_runtime::{Outcome, OutcomeStatus, SkillProvider, Tool, skill::RemoteSkill};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::{

@@ -13,7 +13,10 @@ use prowess::{
     Thresholds, Tokenizer, catalog, lock,
 };
 use prowess_runtime::{
-    Active, Authorizer, FindSkills, PermittedSkills, SkillProvider, Tool, ToolOutput, UseSkill,
+    Authorizer, SkillProvider, Tool,
+    outcome::ToolOutput,
+    skill::{Active, PermittedSkills},
+    tools::{FindSkills, UseSkill},
 };
 
 use self::{

@@ -6,7 +6,7 @@ use std::{
 };
 
 use prowess::{Call, lock};
-use prowess_runtime::{OutcomeStatus, mask};
+use prowess_runtime::{OutcomeStatus, secret::mask};
 use serde_json::json;
 use tracing::{Instrument as _, Span, field::Empty};
 

@@ -10,7 +10,10 @@ use std::{
 };
 
 use prowess::{Message, lock};
-use prowess_runtime::{Journal, KnownSecrets, mask, mask_json};
+use prowess_runtime::{
+    files::Journal,
+    secret::{KnownSecrets, mask, mask_json},
+};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 

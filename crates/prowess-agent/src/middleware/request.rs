@@ -10,7 +10,7 @@ use std::{
 };
 
 use prowess::{FittedPrompt, Message, Offer, Prompt, Role, lock};
-use prowess_runtime::{Active, Tool, simplify_schema};
+use prowess_runtime::{Tool, skill::Active, tool::simplify_schema};
 use serde_json::json;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use prowess_runtime::KnownSecrets;
+use prowess_runtime::secret::KnownSecrets;
 use serde_json::Value as Json;
 
 use crate::model::ModelError;

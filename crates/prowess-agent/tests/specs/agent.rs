@@ -21,8 +21,13 @@ use prowess_agent::{
     ToolLoop, Turn, TurnError,
 };
 use prowess_runtime::{
-    Action, Active, ApproveAll, Authorizer, Decision, DenyAll, FindSkills, Outcome, OutcomeStatus,
-    PlanStep, Policy, PolicyRule, ReadFile, Root, Roots, Tool, Toolbox,
+    Action, Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, Tool, Toolbox,
+    approval::ApproveAll,
+    outcome::PlanStep,
+    policy::{Decision, PolicyRule, Roots},
+    sandbox::Root,
+    skill::Active,
+    tools::{FindSkills, ReadFile},
 };
 use serde_json::{Value as Json, json};
 
@@ -91,7 +96,7 @@ impl Tool for Sample {
         Ok((self.action)())
     }
 
-    fn perform<'a>(&'a self, _: Action, input: Json) -> prowess_runtime::ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, input: Json) -> prowess_runtime::tool::ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
@@ -996,12 +1001,12 @@ mod the_text_of_a_skill_is_between_markers {
             .calls(&format!("tool-{code}"), json!({}))
             .says("done");
         let (agent, model) = agent(script);
-        let root = prowess_runtime::Root::open(&world.path("")).unwrap();
+        let root = prowess_runtime::sandbox::Root::open(&world.path("")).unwrap();
         let roots = Arc::new(Roots::new(vec![root]));
         let active = Arc::new(Active::new(Arc::new(library([("invoice/SKILL.md", INVOICE)]))));
         let toolbox = Toolbox::new(authorizer(Policy::default()))
             .with(Arc::new(ReadFile::new(active, roots.clone())))
-            .with(Arc::new(prowess_runtime::FileOperations::new(roots)));
+            .with(Arc::new(prowess_runtime::tools::FileOperations::new(roots)));
         let watch = Arc::new(Watch::default());
         let agent = agent.with_shared(watch.clone()).with(ToolLoop::new(Arc::new(toolbox)));
         ask(&agent, &session, "read it").await;

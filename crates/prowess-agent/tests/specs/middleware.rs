@@ -21,8 +21,9 @@ use prowess_agent::{
     SkillOptions, Skills, Spending, TokenUsage, ToolLoop, Turn, TurnError, When,
 };
 use prowess_runtime::{
-    Action, Approvals, ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer, Decision,
-    DenyAll, Outcome, Policy, PolicyRule, Question, SkillProvider, Tool, Toolbox,
+    Action, Authorizer, DenyAll, Outcome, Policy, SkillProvider, Tool, Toolbox,
+    approval::{ApproveAll, Approver, ApproverFuture, ApproverReply, Question},
+    policy::{Approvals, Decision, PolicyRule},
 };
 use serde_json::{Value as Json, json};
 
@@ -185,7 +186,7 @@ impl Tool for Sample {
         Ok(self.action.clone())
     }
 
-    fn perform<'a>(&'a self, _: Action, _: Json) -> prowess_runtime::ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _: Json) -> prowess_runtime::tool::ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             (self.does)()

@@ -12,7 +12,9 @@ use prowess_agent::{
     ModelError, ModelProvider, Session, StopReason, TokenUsage, ToolDefinition, ToolLoop, model,
 };
 use prowess_http::{ClientRequest, HttpClient, HttpError, Timeouts};
-use prowess_runtime::{Active, Authorizer, DenyAll, Journal, Policy, Toolbox, UseSkill};
+use prowess_runtime::{
+    Authorizer, DenyAll, Policy, Toolbox, files::Journal, skill::Active, tools::UseSkill,
+};
 use serde_json::{Value as Json, json};
 
 use crate::{

@@ -18,7 +18,7 @@ use prowess_agent::{
     Agent, Budget, ChatRequest, ChatResponse, Delta, EventKind, Middleware, Model, ModelFuture,
     ScriptedModel, Session, SessionError, Spending, StopReason, TokenUsage, Turn, TurnError,
 };
-use prowess_runtime::{Journal, Outcome};
+use prowess_runtime::{Outcome, files::Journal};
 use serde_json::json;
 
 use crate::{

@@ -1,5 +1,5 @@
 use anyhow::{Context as _, Result};
-use prowess_runtime::{ApprovalStore, AuditLog, RememberedApproval};
+use prowess_runtime::{ApprovalStore, AuditLog, approval::RememberedApproval};
 use serde_json::json;
 
 use super::count;

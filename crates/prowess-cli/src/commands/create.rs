@@ -7,7 +7,9 @@ use anyhow::{Context as _, Result, bail};
 use clap::builder::PossibleValuesParser;
 use prowess::{Definition, Manifest, Severity, Type, check};
 use prowess_runtime::{
-    SkillRecord, Store as _, check_record, definition_from_json, strict_json, type_from_word,
+    SkillRecord, Store as _,
+    skill::{check_record, definition_from_json, type_from_word},
+    text::strict_json,
 };
 use serde_json::Value as Json;
 

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use anyhow::Result;
 use prowess_mcp::server::{ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
-    Active, Calls, DenyAll, FindSkills, Launcher, Outcome, PermittedSkills, ReadSkillFile,
-    RunSkill, Toolbox, UseSkill,
+    DenyAll, Launcher, Outcome, Toolbox,
+    skill::{Active, PermittedSkills},
+    toolbox::Calls,
+    tools::{FindSkills, ReadSkillFile, RunSkill, UseSkill},
 };
 
 use self::serving::ServeArgs;

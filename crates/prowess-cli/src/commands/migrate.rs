@@ -5,7 +5,9 @@ use std::{
 
 use anyhow::Result;
 use prowess::{Directory, spec::SKILL_FILE};
-use prowess_runtime::{ChangeHistory, FileStore, SkillRecord, Store as _, StoreError};
+use prowess_runtime::{
+    FileStore, SkillRecord, Store as _, files::ChangeHistory, store::StoreError,
+};
 use serde_json::{Value as Json, json};
 
 use super::count;

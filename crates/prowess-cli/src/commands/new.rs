@@ -1,6 +1,6 @@
 use anyhow::Result;
 use prowess::{Finding, Manifest, Profile, Severity, check_text, render, spec::SKILL_FILE};
-use prowess_runtime::{Files, Store as _};
+use prowess_runtime::{Store as _, store::Files};
 
 use super::{report_store_error, show_entry};
 use crate::{ExitStatus, arguments::Global, context, printer::Printer};

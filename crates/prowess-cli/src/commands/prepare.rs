@@ -8,7 +8,9 @@ use prowess::Skill;
 use prowess_cli::settings::Config;
 use prowess_mcp::config::{McpServerConfig, SkillServers, Transport};
 use prowess_runtime::{
-    EnvironmentRecord, EnvironmentStore, Launcher, Recipe, RecipeError, ScriptError, SkillRecipes,
+    Launcher,
+    executor::ScriptError,
+    preparation::{EnvironmentRecord, EnvironmentStore, Recipe, RecipeError, SkillRecipes},
 };
 use serde_json::json;
 

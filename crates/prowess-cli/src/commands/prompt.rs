@@ -8,7 +8,8 @@ use prowess::{
 };
 use prowess_cli::settings::{Config, Ratio};
 use prowess_runtime::{
-    Authorizer, DenyAll, PermittedSkills, SkillProvider, fresh_marker, simplify_schema,
+    Authorizer, DenyAll, SkillProvider, skill::PermittedSkills, text::fresh_marker,
+    tool::simplify_schema,
 };
 use serde_json::{Value as Json, json};
 

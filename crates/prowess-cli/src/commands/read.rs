@@ -3,7 +3,7 @@ use std::{io::Read as _, path::Path};
 use anyhow::Result;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use prowess::{Library, ReadError, did_you_mean, nearest, spec::SKILL_FILE};
-use prowess_runtime::{Links, Root};
+use prowess_runtime::sandbox::{Links, Root};
 use serde_json::{Value as Json, json};
 
 use super::count;

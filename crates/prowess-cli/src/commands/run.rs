@@ -15,10 +15,16 @@ use prowess_cli::settings::Config;
 #[cfg(feature = "http")]
 use prowess_http::{Hosts, HostsError};
 use prowess_runtime::{
-    Action, ActionRequest, Active, ApproverReply, Authorizer, Chunk, Coverage, Delivery,
-    EnvironmentRecord, ExecuteError, Executor, Launcher, Outcome, OutcomeStatus, Parameters,
-    ParametersError, PlanStep, Present, Question, Script, ScriptArguments, ScriptEnvironments,
-    ScriptError, SkillProvider, SkillRecord, Stdin, install_system_programs, program_not_found,
+    Action, Authorizer, Executor, Launcher, Outcome, OutcomeStatus, Parameters, SkillProvider,
+    SkillRecord,
+    approval::{ActionRequest, ApproverReply, Coverage, Question},
+    environment::{Present, ScriptArguments, install_system_programs, program_not_found},
+    executor::{Delivery, ExecuteError, Script, ScriptError},
+    outcome::PlanStep,
+    parameters::ParametersError,
+    preparation::{EnvironmentRecord, ScriptEnvironments},
+    sandbox::{Chunk, Stdin},
+    skill::Active,
 };
 use serde_json::{Value, json};
 use tokio::{

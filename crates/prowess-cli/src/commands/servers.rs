@@ -11,8 +11,10 @@ use prowess_mcp::{
     config::ServerSetting,
 };
 use prowess_runtime::{
-    Action, ActionRequest, Authorizer, Launcher, Outcome, OutcomeStatus, RemoteSkill, RemoteSkills,
-    Tool, mask,
+    Action, Authorizer, Launcher, Outcome, OutcomeStatus, Tool,
+    approval::ActionRequest,
+    secret::mask,
+    skill::{RemoteSkill, RemoteSkills},
 };
 use serde_json::{Value as Json, json};
 

@@ -9,8 +9,10 @@ use prowess_cli::settings::Config;
 #[cfg(feature = "mcp")]
 use prowess_mcp::config::ServerSetting;
 use prowess_runtime::{
-    Launcher, Outcome, OutcomeStatus, SkillProvider, Toolbox, fresh_marker, make_visible,
-    strict_json, takes_parameters, unknown_parameters,
+    Launcher, Outcome, OutcomeStatus, SkillProvider, Toolbox,
+    parameters::unknown_parameters,
+    text::{fresh_marker, make_visible, strict_json},
+    toolbox::takes_parameters,
 };
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use prowess_runtime::{Launcher, SkillProvider, ToolFormat};
+use prowess_runtime::{Launcher, SkillProvider, tool::ToolFormat};
 use serde_json::json;
 
 use crate::{

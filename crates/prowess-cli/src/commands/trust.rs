@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use prowess_runtime::TrustFile;
+use prowess_runtime::approval::TrustFile;
 use serde_json::json;
 
 use crate::{ExitStatus, cli_error::CliError, printer::Printer, safe, trust};

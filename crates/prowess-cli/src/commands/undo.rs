@@ -5,7 +5,10 @@ use std::{
 
 use anyhow::Result;
 use prowess::spec::SKILL_FILE;
-use prowess_runtime::{ChangeHistory, ChangeRecord, Store as _, UndoError};
+use prowess_runtime::{
+    Store as _,
+    files::{ChangeHistory, ChangeRecord, UndoError},
+};
 use serde_json::{Value, json};
 
 use super::{count, report_store_error, show_entry};

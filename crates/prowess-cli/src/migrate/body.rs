@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use prowess::ResourceKind;
-use prowess_runtime::Files;
+use prowess_runtime::store::Files;
 use serde_json::Value as Json;
 
 use super::{

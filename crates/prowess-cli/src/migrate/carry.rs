@@ -7,7 +7,10 @@ use std::{
 };
 
 use prowess::SizeLimits;
-use prowess_runtime::{Files, Links, Root};
+use prowess_runtime::{
+    sandbox::{Links, Root},
+    store::Files,
+};
 use rustix::fs::FileType;
 
 use super::{LostItem, MANIFEST, plugin::Plugin, secret::is_private_key};

@@ -1,7 +1,7 @@
 //! The manifest of a plugin. Every field that is read is removed from it; the rest is reported as
 //! lost.
 
-use prowess_runtime::{Files, check_schema, strict_json};
+use prowess_runtime::{parameters::check_schema, store::Files, text::strict_json};
 use serde::{Deserialize as _, de::Error as _};
 use serde_json::{Map, Value as Json};
 

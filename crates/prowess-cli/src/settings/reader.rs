@@ -9,7 +9,7 @@ use std::{
 };
 
 use prowess::{did_you_mean, nearest};
-use prowess_runtime::{ApprovalStore, settings_digest};
+use prowess_runtime::{ApprovalStore, approval::settings_digest};
 use rustix::fs::{Mode, OFlags};
 use toml_edit::{Document, Item, TableLike};
 

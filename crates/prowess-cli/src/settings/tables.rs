@@ -9,7 +9,9 @@ use std::{
 use prowess::{ContextWindow, Directory, Matching, Strategy, Thresholds};
 use prowess_mcp::config::ServerSetting;
 use prowess_runtime::{
-    AllowedToolsMode, Approvals, Decision, Policy, PrepareLimits, UnlistedCommands,
+    Policy,
+    policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands},
+    preparation::PrepareLimits,
 };
 use prowess_sandbox::{RunLimits, SandboxLevel};
 

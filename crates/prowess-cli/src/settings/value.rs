@@ -11,7 +11,7 @@ use prowess::{
     DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, did_you_mean, name_hint, nearest, preset,
 };
 use prowess_mcp::config::{McpServerConfig, OauthSettings, ServerSetting, Transport};
-use prowess_runtime::{AllowedToolsMode, Approvals, Decision, UnlistedCommands};
+use prowess_runtime::policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands};
 use prowess_sandbox::SandboxLevel;
 use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};

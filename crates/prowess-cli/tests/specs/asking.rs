@@ -13,10 +13,13 @@ use std::{
 
 use prowess::{AllowedTools, Manifest};
 use prowess_runtime::{
-    Action, ActionRequest, Approver, ApproverFuture, ApproverReply, Authorizer, ChangeHistory,
-    Decision, DenyAll, ExecuteCommand, FileOperations, Launcher, Outcome, OutcomeStatus, Policy,
-    PolicyRule, Question, Root, Roots, RunLimits, Sandbox, SandboxLevel, Tool as _, Toolbox,
-    UndoError, UnlistedCommands,
+    Action, Authorizer, DenyAll, Launcher, Outcome, OutcomeStatus, Policy, Sandbox, Tool as _,
+    Toolbox,
+    approval::{ActionRequest, Approver, ApproverFuture, ApproverReply, Question},
+    files::{ChangeHistory, UndoError},
+    policy::{Decision, PolicyRule, Roots, UnlistedCommands},
+    sandbox::{Root, RunLimits, SandboxLevel},
+    tools::{ExecuteCommand, FileOperations},
 };
 use serde_json::{Value as Json, json};
 

@@ -4,7 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use prowess::{ContextWindow, Matching, Options, Scope};
 use prowess_cli::settings::{Config, ConfigError, ConfigProblem, Places};
-use prowess_runtime::{Decision, HttpRequest, OutcomeStatus, Policy, RunLimits, UnlistedCommands};
+use prowess_runtime::{
+    OutcomeStatus, Policy,
+    policy::{Decision, UnlistedCommands},
+    sandbox::RunLimits,
+    tools::HttpRequest,
+};
 use serde_json::{Value as Json, json};
 
 use crate::{

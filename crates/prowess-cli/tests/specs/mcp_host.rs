@@ -14,8 +14,10 @@ use prowess_agent::{
 use prowess_cli::settings::{Config, Places};
 use prowess_mcp::{client::McpLauncher, config::ServerSetting};
 use prowess_runtime::{
-    ApproveAll, Approver, Authorizer, Decision, DenyAll, Launcher, Outcome, OutcomeStatus, Policy,
-    PolicyRule, RunLimits, Sandbox, SandboxLevel, Tool, Toolbox,
+    Authorizer, DenyAll, Launcher, Outcome, OutcomeStatus, Policy, Sandbox, Tool, Toolbox,
+    approval::{ApproveAll, Approver},
+    policy::{Decision, PolicyRule},
+    sandbox::{RunLimits, SandboxLevel},
 };
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};

@@ -18,7 +18,7 @@ use std::{
 
 use prowess_mcp::server::{Http, HttpServer, ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
-    Action, Authorizer, Calls, DenyAll, Outcome, Policy, Tool, ToolFuture, Toolbox,
+    Action, Authorizer, DenyAll, Outcome, Policy, Tool, Toolbox, tool::ToolFuture, toolbox::Calls,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};

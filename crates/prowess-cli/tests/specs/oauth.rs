@@ -305,7 +305,7 @@ fn value<'q>(query: &'q Query, key: &str) -> &'q str {
 }
 
 fn pairs(text: &str) -> Query {
-    let decoded = |it: &str| prowess_runtime::percent_decoded(&it.replace('+', " ")).unwrap();
+    let decoded = |it: &str| prowess_runtime::text::percent_decoded(&it.replace('+', " ")).unwrap();
     let pairs = text.split('&').filter_map(|it| it.split_once('='));
     pairs.map(|(key, value)| (decoded(key), decoded(value))).collect()
 }

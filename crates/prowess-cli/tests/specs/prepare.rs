@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use prowess_runtime::SandboxLevel;
+use prowess_runtime::sandbox::SandboxLevel;
 use serde_json::{Value as Json, json};
 
 use crate::{

@@ -16,9 +16,12 @@ use prowess_mcp::{
     config::ServerSetting,
 };
 use prowess_runtime::{
-    ApprovalStore, ApproveAll, Approver, ApproverFuture, ApproverReply, AuditLog, Authorizer,
-    Decision, EnvironmentStore, InterpreterSearch, Launcher, Outcome, OutcomeStatus, Policy,
-    Question, RunLimits, Sandbox, SandboxLevel,
+    ApprovalStore, AuditLog, Authorizer, Launcher, Outcome, OutcomeStatus, Policy, Sandbox,
+    approval::{ApproveAll, Approver, ApproverFuture, ApproverReply, Question},
+    environment::InterpreterSearch,
+    policy::Decision,
+    preparation::EnvironmentStore,
+    sandbox::{RunLimits, SandboxLevel},
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;

@@ -25,9 +25,12 @@ use prowess_mcp::{
     config::{SkillServers, Transport},
 };
 use prowess_runtime::{
-    Active, AllowedToolsMode, ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer,
-    Decision, DenyAll, Launcher, Outcome, OutcomeStatus, Policy, PolicyRule, Question, RunLimits,
-    Sandbox, SandboxLevel, SkillProvider, Toolbox, UseSkill,
+    Authorizer, DenyAll, Launcher, Outcome, OutcomeStatus, Policy, Sandbox, SkillProvider, Toolbox,
+    approval::{ApproveAll, Approver, ApproverFuture, ApproverReply, Question},
+    policy::{AllowedToolsMode, Decision, PolicyRule},
+    sandbox::{RunLimits, SandboxLevel},
+    skill::Active,
+    tools::UseSkill,
 };
 use prowess_sandbox::FeatureCheck;
 use serde_json::{Value as Json, json};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use prowess::{CompositeStep, Definition, Manifest, Status, Type};
-use prowess_runtime::{FileStore, SkillRecord, Store, StoreError};
+use prowess_runtime::{FileStore, SkillRecord, Store, store::StoreError};
 use serde_json::{Value as Json, json};
 
 use crate::world::{SKILLS, World};

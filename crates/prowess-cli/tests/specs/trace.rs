@@ -10,7 +10,7 @@ use prowess_agent::{
     ScriptedModel, Session, SkillScore, TokenUsage, ToolLoop, Trace,
 };
 use prowess_runtime::{
-    Action, Authorizer, DenyAll, Journal, Outcome, OutcomeStatus, Policy, Tool, Toolbox,
+    Action, Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, Tool, Toolbox, files::Journal,
 };
 use serde_json::{Value as Json, json};
 
@@ -43,7 +43,7 @@ impl Tool for Look {
         Ok(Action::Tell)
     }
 
-    fn perform<'a>(&'a self, _: Action, input: Json) -> prowess_runtime::ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, input: Json) -> prowess_runtime::tool::ToolFuture<'a> {
         Box::pin(async move {
             match input["fail"] == true {
                 true => Outcome::bad(OutcomeStatus::Failed, "cannot see with Bearer s3cr3ttoken"),

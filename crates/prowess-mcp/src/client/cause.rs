@@ -11,7 +11,9 @@ use std::{
 
 use prowess::visible;
 use prowess_runtime::{
-    Outcome, OutcomeStatus, Policy, holds_secrets, is_protected, is_secret_value,
+    Outcome, OutcomeStatus, Policy,
+    policy::is_protected,
+    secret::{holds_secrets, is_secret_value},
 };
 use prowess_sandbox::{CapturedText, Job, Network, ScriptConnection, is_of_system};
 

@@ -11,12 +11,15 @@ use std::{
 use prowess::Directory;
 #[cfg(feature = "http")]
 use prowess_http::Hosts;
-use prowess_runtime::{
-    Author, Ecosystem, FileRules, InstalledInterpreter, Outcome, OutcomeStatus, ProgramFiles,
-    SkillFile, give_folder, system_program,
-};
 #[cfg(feature = "http")]
-use prowess_runtime::{HostRemedy, Proxy};
+use prowess_runtime::sandbox::{HostRemedy, Proxy};
+use prowess_runtime::{
+    Outcome, OutcomeStatus,
+    environment::{Ecosystem, InstalledInterpreter},
+    executor::system_program,
+    files::{Author, FileRules, ProgramFiles},
+    skill::{SkillFile, give_folder},
+};
 use prowess_sandbox::{Job, Network, Work, is_of_system};
 
 use super::{

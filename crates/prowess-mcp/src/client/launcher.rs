@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use prowess_runtime::{
-    Authorizer, ChangeHistory, EnvironmentStore, InterpreterSearch, RunLimits, Sandbox,
+    Authorizer, Sandbox, environment::InterpreterSearch, files::ChangeHistory,
+    preparation::EnvironmentStore, sandbox::RunLimits,
 };
 
 #[cfg(feature = "http")]

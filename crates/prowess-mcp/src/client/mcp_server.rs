@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering};
 
 use prowess_runtime::{
-    AuditEntry, Authorizer, Outcome, OutcomeStatus, RemoteSkill, RemoteSkills, Tool, WriteWatch,
+    Authorizer, Outcome, OutcomeStatus, Tool,
+    approval::AuditEntry,
+    files::WriteWatch,
+    skill::{RemoteSkill, RemoteSkills},
 };
 use prowess_sandbox::RunningProgram;
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prowess_runtime::{Outcome, OutcomeStatus, file_digest};
+use prowess_runtime::{Outcome, OutcomeStatus, text::file_digest};
 
 use crate::config::ServerProgram;
 

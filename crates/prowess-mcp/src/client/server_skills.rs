@@ -10,8 +10,10 @@ use std::{
 
 use prowess::{Library, Memory, Options, Scope, Thresholds, defused, matches};
 use prowess_runtime::{
-    Action, FoundSkill, FoundSkills, Outcome, OutcomeStatus, RemoteSkill, RemoteSkills, Tool,
-    ToolFuture,
+    Action, Outcome, OutcomeStatus, Tool,
+    outcome::{FoundSkill, FoundSkills},
+    skill::{RemoteSkill, RemoteSkills},
+    tool::ToolFuture,
 };
 use serde_json::{Value, json};
 

@@ -5,7 +5,11 @@ use std::{
     time::Duration,
 };
 
-use prowess_runtime::{Authorizer, Outcome, OutcomeStatus, RemoteSkill, RemoteSkills, one_line};
+use prowess_runtime::{
+    Authorizer, Outcome, OutcomeStatus,
+    skill::{RemoteSkill, RemoteSkills},
+    text::one_line,
+};
 use tokio::time::timeout;
 
 use super::{

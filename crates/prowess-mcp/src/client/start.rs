@@ -7,8 +7,11 @@ use std::{
 
 use prowess::{Definition, Manifest, Skill, Type};
 use prowess_runtime::{
-    Action, ActionRequest, Outcome, OutcomeStatus, SkillFile, SkillFolder, SkillRecord, WriteWatch,
-    skill_files,
+    Action, Outcome, OutcomeStatus, SkillRecord,
+    approval::ActionRequest,
+    executor::skill_files,
+    files::WriteWatch,
+    skill::{SkillFile, SkillFolder},
 };
 use prowess_sandbox::{Job, RunningProgram};
 use tokio::{task::spawn_blocking, time::timeout};

@@ -3,7 +3,9 @@
 use std::{borrow::Cow, collections::BTreeSet, sync::atomic::Ordering};
 
 use prowess::{defused, visible};
-use prowess_runtime::{Action, Outcome, OutcomeStatus, Tool, ToolFuture, check_schema};
+use prowess_runtime::{
+    Action, Outcome, OutcomeStatus, Tool, parameters::check_schema, tool::ToolFuture,
+};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use prowess_runtime::{Ecosystem, InterpreterSearch, PreparedEnvironment, Recipe, RecipeError};
+use prowess_runtime::{
+    environment::{Ecosystem, InterpreterSearch},
+    preparation::{PreparedEnvironment, Recipe, RecipeError},
+};
 
 /// A command that downloads packages and runs a program of theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]

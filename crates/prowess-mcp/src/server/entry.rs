@@ -1,7 +1,7 @@
 //! The entry of a skill: everything that a host needs before it reads any of its files.
 
 use prowess::spec::SKILL_FILE;
-use prowess_runtime::hex;
+use prowess_runtime::text::hex;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use prowess::{Library, Marker, Skill, Tokenizer, lock};
-use prowess_runtime::{SkillProvider, Toolbox, fresh_marker};
+use prowess_runtime::{SkillProvider, Toolbox, text::fresh_marker};
 use rmcp::ErrorData;
 
 use crate::server::instructions::instructions;

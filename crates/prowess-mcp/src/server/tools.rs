@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use prowess::{Marker, Skill, UsedSkill, visible};
 use prowess_runtime::{
-    Active, FoundSkills, Outcome, OutcomeStatus, SkillFilePart, ToolFormat, ToolOutput,
-    make_visible,
+    Outcome, OutcomeStatus,
+    outcome::{FoundSkills, SkillFilePart, ToolOutput},
+    skill::Active,
+    text::make_visible,
+    tool::ToolFormat,
 };
 use rmcp::{
     ErrorData,

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use prowess_runtime::percent_decoded;
+use prowess_runtime::text::percent_decoded;
 
 /// The maximum length of a URI.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;

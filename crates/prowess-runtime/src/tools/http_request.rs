@@ -19,8 +19,8 @@ use url::Url;
 use super::{input, schema};
 use crate::{
     content::{Content, text_end},
+    known_secret::{KnownSecret, secret_in},
     outcome::{Outcome, OutcomeStatus},
-    secret::{KnownSecret, secret_in},
     tool::{Action, Tool, ToolFuture},
 };
 

@@ -11,8 +11,11 @@ use std::{
 };
 
 use prowess_runtime::{
-    ActionRequest, Authorizer, Chunk, Decision, DenyAll, ExecuteCommand, Launcher, Outcome,
-    OutcomeStatus, Policy, PolicyRule, RunLimits, Sandbox, SandboxLevel, Tool as _,
+    Authorizer, DenyAll, Launcher, Outcome, OutcomeStatus, Policy, Sandbox, Tool as _,
+    approval::ActionRequest,
+    policy::{Decision, PolicyRule},
+    sandbox::{Chunk, RunLimits, SandboxLevel},
+    tools::ExecuteCommand,
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;

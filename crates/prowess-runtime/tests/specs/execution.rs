@@ -12,9 +12,13 @@ use std::{
 
 use prowess::{Library, LiveLibrary};
 use prowess_runtime::{
-    Action, ActionRequest, ApproveAll, Approver, Authorizer, DenyAll, Executor, Intent, Launcher,
-    Outcome, OutcomeStatus, Policy, RunLimits, Sandbox, SandboxLevel, Script, SkillProvider,
-    SkillRecord, ToolResult, Toolbox, skill_tools,
+    Action, Authorizer, DenyAll, Executor, Launcher, Outcome, OutcomeStatus, Policy, Sandbox,
+    SkillProvider, SkillRecord, Toolbox,
+    approval::{ActionRequest, ApproveAll, Approver},
+    executor::Script,
+    sandbox::{RunLimits, SandboxLevel},
+    toolbox::{Intent, ToolResult},
+    tools::skill_tools,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -87,7 +91,8 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
     fn the_bytes_that_were_approved_are_the_bytes_that_run() {
         let world = with_scripts();
         let library = world.load();
-        let script = prowess_runtime::Script::of(library.get("one").unwrap(), "scripts/show.sh");
+        let script =
+            prowess_runtime::executor::Script::of(library.get("one").unwrap(), "scripts/show.sh");
         let script = script.unwrap();
         world.write("skills/one/scripts/show.sh", "echo exchanged");
         let executor = executor(env!("CARGO_BIN_EXE_prowess_launcher"));

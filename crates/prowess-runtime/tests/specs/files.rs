@@ -14,7 +14,11 @@ use std::{
 
 use prowess::{Library, Memory, Options, Scope};
 use prowess_runtime::{
-    Action, Active, FileOperations, Outcome, OutcomeStatus, ReadFile, Root, Roots, Tool as _,
+    Action, Outcome, OutcomeStatus, Tool as _,
+    policy::Roots,
+    sandbox::Root,
+    skill::Active,
+    tools::{FileOperations, ReadFile},
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value as Json, json};

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
-use prowess_runtime::{RewriteError, Root};
+use prowess_runtime::sandbox::{RewriteError, Root};
 
 use crate::world::World;
 

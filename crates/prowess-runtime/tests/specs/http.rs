@@ -7,7 +7,8 @@ use std::{
 
 use prowess_http::Hosts;
 use prowess_runtime::{
-    Action, HttpRequest, KnownSecret, Outcome, OutcomeStatus, RunLimits, Tool as _,
+    Action, Outcome, OutcomeStatus, Tool as _, sandbox::RunLimits, secret::KnownSecret,
+    tools::HttpRequest,
 };
 use serde_json::{Value as Json, json};
 

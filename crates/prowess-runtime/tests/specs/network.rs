@@ -10,7 +10,10 @@ use std::{
 };
 
 use prowess_http::Hosts;
-use prowess_runtime::{Outcome, OutcomeStatus, Proxy, ProxyLimits};
+use prowess_runtime::{
+    Outcome, OutcomeStatus,
+    sandbox::{Proxy, ProxyLimits},
+};
 use prowess_sandbox::{Job, Network, RunLimits, SandboxLevel, ScriptConnection};
 
 use crate::{

@@ -9,9 +9,11 @@ use std::{
 
 use prowess::{AllowedTools, Library, Manifest, Type};
 use prowess_runtime::{
-    Action, ActionRequest, Active, AllowedToolsMode, Approvals, ApproveAll, Approver,
-    ApproverFuture, ApproverReply, Authorizer, Decision, DenyAll, Outcome, OutcomeStatus, Policy,
-    PolicyRule, Question, ReadFile, Roots, SkillRecord, Tool, UseSkill,
+    Action, Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, SkillRecord, Tool,
+    approval::{ActionRequest, ApproveAll, Approver, ApproverFuture, ApproverReply, Question},
+    policy::{AllowedToolsMode, Approvals, Decision, PolicyRule, Roots},
+    skill::Active,
+    tools::{ReadFile, UseSkill},
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;

@@ -12,9 +12,12 @@ use std::{
 
 use prowess::{CompositeStep, Definition, Manifest, Type};
 use prowess_runtime::{
-    Action, CreateError, Executor, FileStore, Launcher, MemoryStore, Outcome, OutcomeStatus,
-    Registry, Retriever, RunLimits, Sandbox, SandboxLevel, SkillProvider, SkillRecord, Store,
-    StoreError, Tool, ToolFuture, build,
+    Action, Executor, FileStore, Launcher, Outcome, OutcomeStatus, Registry, Sandbox,
+    SkillProvider, SkillRecord, Store, Tool,
+    sandbox::{RunLimits, SandboxLevel},
+    skill::{CreateError, Retriever, build},
+    store::{MemoryStore, StoreError},
+    tool::ToolFuture,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -442,7 +445,7 @@ mod a_skill_is_a_tool_of_its_own {
     #[test]
     fn s_41_a_skill_without_a_description_is_a_reference_guide() {
         let entry = build::instruction("guide", "", "text", "");
-        let tool = prowess_runtime::SkillTool::new("skill_guide", entry, executor());
+        let tool = prowess_runtime::tools::SkillTool::new("skill_guide", entry, executor());
         assert_eq!(tool.description(), "Reference guide for guide");
     }
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess_runtime::{ExecuteSql, Outcome, OutcomeStatus, Tool as _};
+use prowess_runtime::{Outcome, OutcomeStatus, Tool as _, tools::ExecuteSql};
 use prowess_sql::{
     Access, Connections, Database, MySqlDatabase, PostgresDatabase, Privileges, SingleConnection,
     SqlLimits, SqliteDatabase, open,

@@ -14,8 +14,8 @@ use std::{
 
 use prowess::{Definition, Manifest, Memory, Scope, Status, Type, bundled};
 use prowess_runtime::{
-    DiskStep, FileStore, Files, MemoryStore, SkillRecord, StateAfter, Store, StoreError,
-    WriteFailure,
+    FileStore, SkillRecord, Store,
+    store::{DiskStep, Files, MemoryStore, StateAfter, StoreError, WriteFailure},
 };
 use serde_json::json;
 

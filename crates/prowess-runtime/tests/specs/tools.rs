@@ -10,8 +10,13 @@ use std::{
 };
 
 use prowess_runtime::{
-    Action, Active, Authorizer, Calls, Decision, DenyAll, Outcome, OutcomeStatus, Policy,
-    PolicyRule, ReadFile, Root, Roots, Tool, ToolFormat, ToolFuture, Toolbox, UseSkill,
+    Action, Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, Tool, Toolbox,
+    policy::{Decision, PolicyRule, Roots},
+    sandbox::Root,
+    skill::Active,
+    tool::{ToolFormat, ToolFuture},
+    toolbox::Calls,
+    tools::{ReadFile, UseSkill},
 };
 use serde_json::{Value as Json, json};
 

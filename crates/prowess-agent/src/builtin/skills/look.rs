@@ -6,7 +6,7 @@ use prowess::{
     Choice, ChosenSkill, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
     Type, Unknown, UsedSkill, choose, did_you_mean, invisible, request, why,
 };
-use prowess_runtime::{Active, Authorizer};
+use prowess_runtime::{Authorizer, skill::Active};
 
 use super::{SkillOptions, SkillState};
 use crate::{

@@ -15,7 +15,10 @@ use prowess::{
     CheckResult, CheckedFile, Finding, FixedText, Manifest, Profile, Rule, Severity, SizeLimits,
     fix, has_fix, is_plain_name, parse, revise, spec::SKILL_FILE,
 };
-use prowess_runtime::{ChangeHistory, Links, Root};
+use prowess_runtime::{
+    files::ChangeHistory,
+    sandbox::{Links, Root},
+};
 use serde_json::{Value as Json, json};
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::Path};
 
 use prowess::{Finding, Profile, RULES, Rule, Severity};
-use prowess_runtime::hex;
+use prowess_runtime::text::hex;
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 

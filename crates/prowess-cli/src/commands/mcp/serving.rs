@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Result;
 use prowess_mcp::server::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
-use prowess_runtime::hex;
+use prowess_runtime::text::hex;
 use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
     rand::{GetRandomFlags, getrandom},

@@ -7,7 +7,7 @@ use prowess_http::{
     ClientRequest as Post, Hosts, HttpClient as Wire, StreamedResponse as Incoming,
     Timeouts as Patience,
 };
-use prowess_runtime::strict_json;
+use prowess_runtime::text::strict_json;
 use serde_json::{Map, Value};
 use url::{Host, Url, form_urlencoded};
 

@@ -1,7 +1,7 @@
 //! Redacts secrets in settings.
 
 use prowess::SettingsFormat;
-use prowess_runtime::mask;
+use prowess_runtime::secret::mask;
 
 use crate::secret_name;
 
