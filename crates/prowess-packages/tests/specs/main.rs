@@ -1,5 +1,5 @@
 //! The scenarios of `specs/*.md` that test packages without the program: every scenario is one test
 //! of its name.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod sources;
