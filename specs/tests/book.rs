@@ -1,4 +1,5 @@
-//! Keeps the book in `docs/` whole: `SUMMARY.md` lists every page, and every link leads to a file.
+//! Keeps the documentation whole: `SUMMARY.md` lists every page, every link leads to a file, and
+//! what `ARCHITECTURE.md` and `CONTRIBUTING.md` name exists.
 
 use std::{
     collections::BTreeSet,
@@ -6,7 +7,12 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::architecture::root;
+use crate::architecture::{code_of, crates, root};
+
+/// The pages that say where things are in the code.
+const MAPS: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md"];
+/// Other names in these pages: files of any folder, programs, features.
+const OTHERS: &[&str] = &["SKILL.md", ".mcp.json", "lib.rs", "sudo", "external"];
 
 #[test]
 fn the_summary_lists_every_page_of_the_book_once() {
@@ -40,6 +46,87 @@ fn every_link_of_the_documentation_leads_to_a_file() {
         }
     }
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn every_file_and_name_of_the_maps_exists() {
+    let names = names_in_code();
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for page in MAPS {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let mut section = root().to_owned();
+        for line in text.split("```").step_by(2).flat_map(str::lines) {
+            let spans: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+            if line.starts_with("## ") {
+                let crate_name = spans.first().copied().unwrap_or_default();
+                section = root().join("crates").join(crate_name).join("src");
+            }
+            count += spans.len();
+            let folders = folders(&spans, &section);
+            let unknown = spans.iter().filter(|it| !is_file(it, &folders) && !is_known(it, &names));
+            missing.extend(unknown.map(|it| format!("{page}: {it}")));
+        }
+    }
+    assert!(count > 200, "{count}");
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn a_file_or_name_that_is_gone_is_noticed() {
+    let folders = folders(&["prowess-agent/src"], &root().join("crates/prowess/src"));
+    let names = names_in_code();
+    for (span, is_there) in [
+        ("library/load.rs", true),
+        ("check/validate/", true),
+        ("crates/*/tests/specs", true),
+        ("agent.rs", true),
+        ("library/unload.rs", false),
+        ("crates/*/tests/poems", false),
+        ("Library::load", true),
+        ("Library::unload_all_of_it", false),
+        ("cargo test -p prowess", true),
+    ] {
+        assert_eq!(is_file(span, &folders) || is_known(span, &names), is_there, "{span}");
+    }
+}
+
+/// Returns the folders that the files of a line may be in: that of its section, and those it names.
+fn folders(spans: &[&str], section: &Path) -> Vec<PathBuf> {
+    let common = [root().to_owned(), root().join("crates"), section.to_owned()];
+    let named = common.iter().flat_map(|folder| spans.iter().map(|it| folder.join(it)));
+    let named: Vec<PathBuf> = named.filter(|it| it.is_dir()).collect();
+    common.into_iter().chain(named).collect()
+}
+
+/// Returns whether a span of code is a file in one of these folders.
+fn is_file(span: &str, folders: &[PathBuf]) -> bool {
+    if let Some((before, after)) = span.split_once('*') {
+        let entries = fs::read_dir(root().join(before)).into_iter().flatten().flatten();
+        let paths: Vec<String> = entries.map(|it| it.path().display().to_string()).collect();
+        return paths
+            .iter()
+            .any(|it| it.ends_with(after) || Path::new(&format!("{it}{after}")).exists());
+    }
+    folders.iter().any(|it| it.join(span).exists())
+}
+
+/// Returns whether a span of code is a command, or consists of names in the code.
+fn is_known(span: &str, names: &BTreeSet<String>) -> bool {
+    let is_name = |it: &str| !it.is_empty() && it.chars().all(|c| c.is_alphanumeric() || c == '_');
+    OTHERS.contains(&span)
+        || span.contains([' ', '<', '-'])
+        || span.split("::").all(|it| is_name(it) && names.contains(it))
+}
+
+/// The words in the code of all crates.
+fn names_in_code() -> BTreeSet<String> {
+    let files = crates().into_iter().flat_map(|it| code_of(&it));
+    let mut names = BTreeSet::new();
+    for (_, code) in files {
+        names.extend(code.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned));
+    }
+    names
 }
 
 /// Collects the Markdown files in a folder, with their paths from `base`.

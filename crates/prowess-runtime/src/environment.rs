@@ -1,5 +1,10 @@
 //! The environment of a script: an interpreter, packages, programs, variables, and the files that
 //! its arguments name.
+//!
+//! `InterpreterSearch` finds the program that runs a script by its first line, the settings and
+//! `PATH`. `detect` reads headers, requirements and imports: the `Needs` of a skill, each with file
+//! and line. `Present::missing` says which of them are not installed, and `ScriptArguments` which
+//! files the arguments name.
 
 mod needs;
 mod files;

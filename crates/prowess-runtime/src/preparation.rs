@@ -1,6 +1,9 @@
 //! Environments with the packages that scripts and servers need: installed once, after approval, in
 //! a sandbox that can only connect to package registries; locked, shared, and read-only from then
 //! on.
+//!
+//! A `Recipe` says what is installed, a `Preparer` installs it, and an `EnvironmentStore` knows the
+//! approved environments that a script runs with.
 
 #![cfg_attr(
     not(feature = "http"),

@@ -1,5 +1,10 @@
 //! The doctor: which clients find a skill, load it, or reject it.
 //!
+//! `Client::installed_at` finds the clients to judge, and `Look` reads all their directories once.
+//! `judge` compares the symptoms of each candidate with what is known about a client: a verdict, a
+//! reason and a fix. Of several candidates of one name, `resolve` says which one a client uses.
+//! `Location` and `suggestions` make the screen of bare `prowess` of it.
+//!
 //! The facts about clients are in the table in `clients`; nothing here knows any of them.
 
 mod symptom;

@@ -1,5 +1,9 @@
 //! The lab: finds skills that take each other's requests or are never found, and runs evaluations.
 //! It uses the matcher itself, and no model.
+//!
+//! `probes` are requests in the words of a skill's author; `Lab::study` finds how each skill
+//! performs on them, `Advisor` says why, and `Lab::families` finds near duplicates. `Requests::read`
+//! reads evaluation files, and `Lab::evaluate` compares what they expect with what matches.
 
 mod probe;
 mod family;

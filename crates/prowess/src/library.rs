@@ -1,4 +1,8 @@
 //! The library: all skills at one moment.
+//!
+//! A `Library` never changes. A `LiveLibrary` provides the current one: its `Watcher` (in
+//! `read::source`) says which folders were touched, the `Scanner` reads these again, and the new
+//! library replaces the old one as a whole. `changes` compares the two.
 
 pub(crate) mod load;
 pub(crate) mod scanner;
