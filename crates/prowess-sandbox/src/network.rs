@@ -66,7 +66,7 @@ impl Network {
             Self::None => None,
             Self::Proxy(_) => {
                 let mut bytes = [0; 16];
-                rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
+                getrandom::fill(&mut bytes).ok()?;
                 Some(bytes.iter().map(|it| format!("{it:02x}")).collect())
             }
         }

@@ -257,8 +257,8 @@ struct StagedName<'l, 's> {
 impl<'l, 's> StagedName<'l, 's> {
     fn new(locked: &'l LockedDirectory<'s>) -> Result<Self, StoreError> {
         let mut random = [0_u8; 8];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| failed(locked.root.path(), StateAfter::Unchanged, errno.into()))?;
+        getrandom::fill(&mut random)
+            .map_err(|error| failed(locked.root.path(), StateAfter::Unchanged, error.into()))?;
         let name = format!("{STAGING}{:016x}", u64::from_ne_bytes(random)).into();
         Ok(Self { locked, name, kept: false })
     }

@@ -135,7 +135,7 @@ fn create(directory: &OwnedFd, name: &OsStr) -> Result<(OsString, File), Errno> 
 /// Returns a hidden, unguessable name.
 fn draft_name(name: &OsStr) -> Result<OsString, Errno> {
     let mut random = [0_u8; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    getrandom::fill(&mut random).map_err(|_| Errno::IO)?;
     let (start, end) = affixes(name);
     Ok(format!("{start}{:016x}{end}", u64::from_ne_bytes(random)).into())
 }

@@ -12,7 +12,6 @@ use prowess_mcp::server::{Http, HttpServer, ServeError, SkillServer, serve_stdio
 use prowess_runtime::text::hex;
 use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
-    rand::{GetRandomFlags, getrandom},
 };
 use tokio::runtime::Runtime;
 
@@ -131,10 +130,7 @@ impl ServeArgs {
 /// Generates a random token.
 fn made_token() -> Result<String> {
     let mut bytes = [0_u8; 32];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
-    }
+    getrandom::fill(&mut bytes)?;
     Ok(hex(bytes))
 }
 

@@ -86,7 +86,7 @@ impl Cache {
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         let path = self.path(kind, key);
         let mut random = [0; 8];
-        if rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).is_err() {
+        if getrandom::fill(&mut random).is_err() {
             return;
         }
         let draft = path.with_extension(format!("{:016x}.draft", u64::from_le_bytes(random)));
