@@ -14,6 +14,10 @@ mod read;
 mod write;
 mod edit;
 
+/// A fingerprint of the code of this crate, for keys of caches of what it has read.
+#[doc(hidden)]
+pub const CODE: &str = env!("PROWESS_FRONTMATTER_CODE");
+
 pub use crate::{
     edit::{
         EditError, delimit, nest, quote, remove, remove_repeats, remove_within, rename, set,

@@ -45,14 +45,14 @@ const W: Option<Severity> = Some(Severity::Warning);
 const I: Option<Severity> = Some(Severity::Info);
 const N: Option<Severity> = None;
 
-/// Declares the rules, and the list of them; each has its page in `docs/rules/`. The columns are
+/// Declares the rules, and the list of them; each has its page in `rules/`. The columns are
 /// lenient, spec, reference.
 macro_rules! rules {
     ($($name:ident $code:literal $lenient:ident $spec:ident $reference:ident $summary:literal;)*) => {
         $(pub(crate) static $name: Rule = Rule {
             code: $code,
             summary: $summary,
-            page: include_str!(concat!("../../../../docs/rules/", $code, ".md")),
+            page: include_str!(concat!("../../rules/", $code, ".md")),
             lenient: $lenient,
             spec: $spec,
             reference: $reference,

@@ -1,10 +1,13 @@
 //! Loads a library: scans directories, parses files, and resolves which skill shadows which.
 
 use std::{
+    any::TypeId,
     collections::{HashMap, HashSet},
     ffi::{OsStr, OsString},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io,
     path::{Path, PathBuf},
+    str::Chars,
     sync::{Arc, OnceLock},
 };
 
@@ -472,12 +475,23 @@ fn content(skill: &Skill) -> [u8; 32] {
     digest.finalize().into()
 }
 
+/// Identifies the code that reads files and builds the index. The id of a type differs with the
+/// version and the features of its crate.
+fn code() -> String {
+    let mut hasher = DefaultHasher::new();
+    #[cfg(feature = "yaml")]
+    TypeId::of::<granit_parser::ScanError>().hash(&mut hasher);
+    TypeId::of::<unicode_normalization::Decompositions<Chars<'static>>>().hash(&mut hasher);
+    let libraries = hasher.finish();
+    format!("{} {} {libraries:x}", env!("PROWESS_BUILD"), prowess_frontmatter::CODE)
+}
+
 /// Returns the cache keys of a library's visits and of its index. They cover everything that
 /// affects the result, except for the files.
 fn keys<'f>(options: &Options, folders: impl Iterator<Item = &'f Folder>) -> (Key, Key) {
     let Options { limits, resources, profile, include, exclude, .. } = options;
     let mut parts: Vec<Vec<u8>> =
-        vec![env!("PROWESS_BUILD").into(), format!("{limits:?} {resources:?} {profile:?}").into()];
+        vec![code().into(), format!("{limits:?} {resources:?} {profile:?}").into()];
     parts.extend(folders.map(Folder::identity));
     let parts: Vec<&[u8]> = parts.iter().map(|it| &**it).collect();
     let skills = digest(&parts);

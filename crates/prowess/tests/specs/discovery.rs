@@ -178,7 +178,7 @@ mod the_bundled_skills_are_the_folders_of_the_project {
 
     #[test]
     fn s_10_every_folder_of_skills_is_bundled_without_a_line_of_code() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("skills");
         let names = std::fs::read_dir(&folder).unwrap().map(|it| it.unwrap().file_name());
         let mut folders: Vec<String> = names.map(|it| it.into_string().unwrap()).collect();
         folders.retain(|it| !it.starts_with('.'));
