@@ -134,7 +134,7 @@ fn collect_pages(base: &Path, folder: &Path, pages: &mut BTreeSet<PathBuf>) {
     for entry in fs::read_dir(base.join(folder)).unwrap() {
         let entry = entry.unwrap();
         let path = folder.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
+        if base.join(&path).is_dir() {
             collect_pages(base, &path, pages);
         } else if path.extension().is_some_and(|it| it == "md") {
             pages.insert(path);
