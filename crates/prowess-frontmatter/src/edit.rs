@@ -231,9 +231,8 @@ pub fn nest(text: &str, key: &str, under: &str) -> Result<String, EditError> {
 pub fn remove_repeats(text: &str, key: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
     let mut same = fields.iter().filter(|it| it.key == key);
-    let first = same.next().ok_or(EditError::NoSuchKey)?;
-    let said = |field: &Field<'_>| inline(&field.value);
-    let repeats = same.filter(|it| said(it) == said(first)).map(|it| {
+    let first = inline(&same.next().ok_or(EditError::NoSuchKey)?.value);
+    let repeats = same.filter(|it| inline(&it.value) == first).map(|it| {
         let end = block.start + it.span.end.max(it.key_span.end);
         (block.start + it.key_span.start..line_behind(text, end), "")
     });
@@ -245,11 +244,10 @@ pub fn delimit(text: &str) -> Result<String, EditError> {
     let (mark, plain) = text.split_at(mark_length(text));
     let document = split(plain);
     let block = document.frontmatter.ok_or(EditError::NoFrontmatter)?;
-    let end = |line: &str| line.len() - line.trim_end_matches(['\n', '\r']).len();
     let (opening, closing) = (0..block.start, block.start + block.text.len()..document.body.start);
     let [first, last] = [&opening, &closing].map(|range| {
         let line = &plain[range.clone()];
-        format!("---{}", &line[line.len() - end(line)..])
+        format!("---{}", &line[line.trim_end_matches(['\n', '\r']).len()..])
     });
     Ok(mark.to_owned() + &splice(plain, &[(opening, &first), (closing, &last)]))
 }

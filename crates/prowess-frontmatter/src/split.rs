@@ -100,9 +100,11 @@ fn closing<'a>(lines: Lines<'a>) -> Option<Line<'a>> {
 fn late_opening(text: &str, first: &Line<'_>) -> Option<usize> {
     let mut lines = Lines { text, at: first.next, number: first.number }.take(40).peekable();
     while let Some(line) = lines.next() {
-        let key =
-            |next: &Line<'_>| ["name:", "description:"].iter().any(|it| next.text.starts_with(it));
-        if line.text.trim_end() == "---" && lines.peek().is_some_and(key) {
+        if line.text.trim_end() == "---"
+            && lines.peek().is_some_and(|next| {
+                ["name:", "description:"].iter().any(|it| next.text.starts_with(it))
+            })
+        {
             return Some(line.number);
         }
     }

@@ -395,14 +395,11 @@ impl<'t> Parser<'t> {
             let target = self.document(&target, *sign == "<<-")?;
             return Ok(Some(Redirect { kind: RedirectKind::Here, target }));
         }
-        let is_stream =
-            |it: &str| it == "-" || it.trim_end_matches('-').bytes().all(|it| it.is_ascii_digit());
+        let is_stream = target.literal().is_some_and(|it| {
+            it == "-" || it.trim_end_matches('-').bytes().all(|it| it.is_ascii_digit())
+        });
         let kind = match kind {
-            RedirectKind::Duplicate
-                if !target.literal().is_some_and(|it| is_stream(&it)) && *sign == ">&" =>
-            {
-                RedirectKind::Output
-            }
+            RedirectKind::Duplicate if !is_stream && *sign == ">&" => RedirectKind::Output,
             kind => *kind,
         };
         Ok(Some(Redirect { kind, target }))

@@ -254,15 +254,10 @@ impl<'t> Parser<'t> {
 
     /// Stores the parsed tree. Of two with the same name, an empty one gives way to the other.
     fn finish(&mut self) -> ParseResult<()> {
-        let is_empty = |operations: &[Operation]| {
-            operations
-                .iter()
-                .all(|it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty()))
-        };
         let Draft { name, operations, .. } = &mut self.draft;
         match self.done.get(name) {
-            Some(other) if !is_empty(other) && is_empty(operations) => {}
-            Some(other) if !is_empty(other) => {
+            Some(other) if !is_blank(other) && is_blank(operations) => {}
+            Some(other) if !is_blank(other) => {
                 let name = quote(name.as_bytes());
                 return Err(format!("template: multiple definition of template {name}"));
             }
@@ -388,4 +383,10 @@ fn resolve(own: &str, mut done: BTreeMap<Box<str>, Vec<Operation>>) -> Vec<Tree>
         }
     }
     trees
+}
+
+fn is_blank(operations: &[Operation]) -> bool {
+    operations
+        .iter()
+        .all(|it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty()))
 }

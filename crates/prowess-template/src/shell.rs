@@ -14,8 +14,7 @@ enum Place {
 /// Returns a value as quoted after the text of a command. Fails in a context that allows only plain
 /// characters.
 pub(crate) fn quoted(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
-    let is_plain = |it: &u8| it.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(it);
-    let is_plain = value.iter().all(is_plain);
+    let is_plain = value.iter().all(|it| it.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(it));
     match context_after(before) {
         Place::Plain if value.is_empty() => Ok(b"''".to_vec()),
         _ if is_plain => Ok(value.to_owned()),

@@ -82,6 +82,15 @@ enum Format {
     Gemini,
 }
 
+/// The ends of the paths that requests go to.
+const FORMATS: [(&str, Format); 5] = [
+    ("/chat/completions", Format::Chat),
+    ("/responses", Format::Responses),
+    ("/v1/messages", Format::Messages),
+    (":generateContent", Format::Gemini),
+    (":streamGenerateContent", Format::Gemini),
+];
+
 /// The key of requests to it.
 pub const KEY: &str = "sk-test-0123456789";
 /// Longer than any test waits for a silent server.
@@ -180,14 +189,7 @@ impl Request {
 
     fn format(&self) -> Option<Format> {
         let path = self.path.split('?').next().unwrap_or_default();
-        let ends = |it| path.ends_with(it);
-        Some(match () {
-            () if ends("/chat/completions") => Format::Chat,
-            () if ends("/responses") => Format::Responses,
-            () if ends("/v1/messages") => Format::Messages,
-            () if ends(":streamGenerateContent") || ends(":generateContent") => Format::Gemini,
-            () => return None,
-        })
+        FORMATS.iter().find(|it| path.ends_with(it.0)).map(|it| it.1)
     }
 
     fn wants_stream(&self) -> bool {
@@ -535,14 +537,8 @@ fn chat_usage() -> Json {
 }
 
 fn chat_events(reply: &Reply, number: usize) -> Vec<String> {
-    let chunk = |choices: Json, usage: Json| {
-        data(json!({
-            "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "test-model",
-            "choices": choices, "usage": usage,
-        }))
-    };
     let delta = |delta: Json| {
-        chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Json::Null)
+        chat_chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Json::Null)
     };
     let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
     events.extend(words(&reply.thought).map(|it| delta(json!({"reasoning_content": it}))));
@@ -558,10 +554,17 @@ fn chat_events(reply: &Reply, number: usize) -> Vec<String> {
         }));
     }
     let end = json!([{"index": 0, "delta": {}, "finish_reason": chat_reason(reply)}]);
-    events.push(chunk(end, Json::Null));
-    events.push(chunk(json!([]), chat_usage()));
+    events.push(chat_chunk(end, Json::Null));
+    events.push(chat_chunk(json!([]), chat_usage()));
     events.push("data: [DONE]\n\n".to_owned());
     events
+}
+
+fn chat_chunk(choices: Json, usage: Json) -> String {
+    data(json!({
+        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "test-model",
+        "choices": choices, "usage": usage,
+    }))
 }
 
 fn chat_whole(reply: &Reply, number: usize) -> Json {

@@ -167,14 +167,14 @@ impl Walker {
 
     /// Checks the parts of `[[` as commands, for shells that do not know it.
     fn tested(&mut self, words: &[Word], input: &Stream) -> Walk<()> {
-        let is_operator = |word: &Word| {
+        let mut parts = words.split(|word: &Word| {
             word.literal().is_some_and(|it| matches!(&*it, "&&" | "||" | ";" | "|" | "&"))
-        };
-        for part in words.split(is_operator).skip(1) {
+        });
+        let first = parts.next().unwrap_or_default();
+        for part in parts {
             let fields = self.fields(part)?;
             self.run(&fields, input)?;
         }
-        let first = words.split(is_operator).next().unwrap_or_default();
         self.fields(first).map(drop)
     }
 
@@ -324,12 +324,13 @@ impl Walker {
         {
             return Ok(Stream::default());
         }
-        let is_own = |it: &Field| {
+        // Its own arguments: options, variables, and numbers such as those of `timeout 5`.
+        let own = arguments.iter().take_while(|it| {
             it.text.starts_with('-')
                 || (it.text.contains('=') && !it.text.starts_with('/'))
                 || it.text.starts_with(|c: char| c.is_ascii_digit())
-        };
-        let mut at = arguments.iter().take_while(|it| is_own(it)).count();
+        });
+        let mut at = own.count();
         // The value of an option may be a text with a whole command in it.
         for argument in &arguments[..at] {
             let text = argument.text.trim_start_matches(|c| c != ' ').trim_start();
@@ -595,8 +596,10 @@ impl Stream {
 /// Returns the output of `echo` or `printf`.
 fn printed(name: &str, arguments: &[Field]) -> Stream {
     let is_foreign = arguments.iter().any(|it| it.is_foreign);
-    let is_option = |it: &Field| name == "echo" && matches!(&*it.text, "-n" | "-e" | "-ne" | "-en");
-    let mut rest = arguments.iter().skip_while(|it| is_option(it)).map(|it| &*it.text);
+    let mut rest = arguments
+        .iter()
+        .map(|it| &*it.text)
+        .skip_while(|it| name == "echo" && matches!(*it, "-n" | "-e" | "-ne" | "-en"));
     let text = if name == "echo" {
         // Some shells decode what others print unchanged.
         unescaped(&rest.collect::<Vec<_>>().join(" ")) + "\n"

@@ -237,9 +237,9 @@ pub(super) const HOME: &str = "/home/~";
 impl Expansion {
     fn append(&mut self, text: &str) {
         self.is_open = true;
-        let is_unknown = |it: &str| it.ends_with(UNKNOWN) && text.starts_with(UNKNOWN);
+        let known = text.strip_prefix(UNKNOWN);
         for own in &mut self.open {
-            own.push_str(if is_unknown(own) { &text[UNKNOWN.len_utf8()..] } else { text });
+            own.push_str(known.filter(|_| own.ends_with(UNKNOWN)).unwrap_or(text));
         }
     }
 

@@ -103,9 +103,10 @@ impl Parser<'_> {
                     }
                 }
                 Some(_) => {
-                    let stops =
-                        |c: char| matches!(c, '$' | '`' | '\\') || (c == '"' && end.is_some());
-                    let length = self.rest().find(stops).unwrap_or(self.rest().len());
+                    let length = self
+                        .rest()
+                        .find(|c| matches!(c, '$' | '`' | '\\') || (c == '"' && end.is_some()))
+                        .unwrap_or(self.rest().len());
                     let text = &self.rest()[..length];
                     self.lines(text)?;
                     // A quote in the text of a here-document is an ordinary character.
@@ -249,9 +250,9 @@ impl Parser<'_> {
                     continue;
                 }
                 '\\' => {
-                    let next = self.rest()[1..].chars().next();
-                    let escapes = |c| matches!(c, '`' | '\\' | '$') || (c == '"' && is_quoted);
-                    if let Some(next) = next.filter(|it| escapes(*it)) {
+                    if let Some(next) = self.rest()[1..].chars().next()
+                        && (matches!(next, '`' | '\\' | '$') || (next == '"' && is_quoted))
+                    {
                         text.push(next);
                         self.at += 2;
                         continue;
