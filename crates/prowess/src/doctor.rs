@@ -17,6 +17,7 @@ mod location;
 mod suggestion;
 
 use std::{
+    cmp::Ordering,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -126,15 +127,16 @@ pub fn examine(
         skills.iter_mut().zip(diagnoses).for_each(|(skill, it)| skill.diagnoses.push(it));
     }
     let mut order: Vec<usize> = (0..skills.len()).collect();
-    order.sort_by(|a, b| {
-        let key = |it: &usize| (&skills[*it].name, &skills[*it].path);
-        key(a).cmp(&key(b))
-    });
+    order.sort_by(|a, b| by_name(&skills[*a], &skills[*b]));
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, number)| places[*number] = place);
     let locations = look.locations(surroundings, &places);
-    skills.sort_by(|a, b| (&a.name, &a.path).cmp(&(&b.name, &b.path)));
+    skills.sort_by(by_name);
     Checkup { skills, locations, crowded, findings: std::mem::take(&mut look.findings) }
+}
+
+fn by_name(a: &ExaminedSkill, b: &ExaminedSkill) -> Ordering {
+    (&a.name, &a.path).cmp(&(&b.name, &b.path))
 }
 
 /// Returns the clients that are installed for this user or used in this project.

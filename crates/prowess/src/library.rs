@@ -117,19 +117,9 @@ impl Library {
 
     /// Finds a skill by `scope:name`, by its name, or by the path of its file or folder.
     pub fn get(&self, name: &str) -> Option<&Skill> {
-        let qualified = || {
-            let (scope, bare) = name.split_once(':')?;
-            self.all_named(bare).iter().find(|it| it.origin.scope.as_str() == scope)
-        };
-        qualified()
+        self.get_qualified(name)
             .or_else(|| self.get_exact(name))
-            .or_else(|| {
-                let wanted = without_current_dirs(Path::new(name));
-                let paths = |it: &Skill| {
-                    [without_current_dirs(&it.origin.path), without_current_dirs(it.folder())]
-                };
-                self.skills.iter().find(|it| paths(it).contains(&wanted))
-            })
+            .or_else(|| self.get_by_path(Path::new(name)))
             .map(|it| &**it)
     }
 
@@ -138,12 +128,11 @@ impl Library {
     ///
     /// The name is the skill's in any case, or `skill_<name>`; `_` may replace `-`.
     pub fn for_tool(&self, name: &str) -> Option<&Skill> {
-        let find = |fits: &dyn Fn(&str) -> bool| {
-            self.skills().find(|it| it.manifest.is_active() && fits(&it.manifest.name))
-        };
-        let spelt = |name: &str| find(&|it| letters(it).eq(letters(name)));
-        let bare = || name.get(6..).filter(|_| name[..6].eq_ignore_ascii_case("skill_"));
-        find(&|it| it == name).or_else(|| spelt(name)).or_else(|| spelt(bare()?))
+        let bare = name.get(6..).filter(|_| name[..6].eq_ignore_ascii_case("skill_"));
+        self.skills()
+            .find(|it| it.manifest.is_active() && *it.manifest.name == *name)
+            .or_else(|| self.find_spelled_like(name))
+            .or_else(|| self.find_spelled_like(bare?))
     }
 
     /// Returns the shortest text by which [`get`](Self::get) finds just this skill of the library.
@@ -154,14 +143,30 @@ impl Library {
         if skill.hidden_by.is_none() && !name.contains(':') {
             return name.to_owned();
         }
-        let is_it = |words: &str| {
-            self.get(words).is_some_and(|it| it.origin.path.as_os_str() == path.as_os_str())
-        };
-        if is_it(name) {
-            return name.to_owned();
+        for selector in [name.to_owned(), format!("{}:{name}", skill.origin.scope)] {
+            let found = self.get(&selector);
+            if found.is_some_and(|it| it.origin.path.as_os_str() == path.as_os_str()) {
+                return selector;
+            }
         }
-        let qualified = format!("{}:{name}", skill.origin.scope);
-        if is_it(&qualified) { qualified } else { path.display().to_string() }
+        path.display().to_string()
+    }
+
+    fn find_spelled_like(&self, name: &str) -> Option<&Skill> {
+        self.skills()
+            .find(|it| it.manifest.is_active() && letters(&it.manifest.name).eq(letters(name)))
+    }
+
+    fn get_qualified(&self, name: &str) -> Option<&Arc<Skill>> {
+        let (scope, bare) = name.split_once(':')?;
+        self.all_named(bare).iter().find(|it| it.origin.scope.as_str() == scope)
+    }
+
+    fn get_by_path(&self, path: &Path) -> Option<&Arc<Skill>> {
+        let wanted = without_current_dirs(path);
+        self.skills.iter().find(|it| {
+            [&*it.origin.path, it.folder()].iter().any(|it| without_current_dirs(it) == wanted)
+        })
     }
 
     /// Returns the skill that is found by exactly this name.
@@ -182,25 +187,25 @@ impl Library {
 
     /// Returns the position of the skill for a name or `scope:name`, ignoring case.
     pub(crate) fn position(&self, name: &str) -> Option<u32> {
-        let (scope, bare) = name.split_once(':').unwrap_or(("", name));
-        let position = |is_it: &dyn Fn(&Skill) -> bool| {
-            self.skills.iter().position(|it| is_it(it)).map(|at| at as u32)
-        };
-        let qualified = |it: &Skill| {
-            it.origin.scope.as_str() == scope && it.manifest.name.eq_ignore_ascii_case(bare)
-        };
-        let alike = |it: &Skill| it.manifest.name.eq_ignore_ascii_case(name);
-        let exact = self.place_of(name);
-        exact.or_else(|| position(&qualified)).or_else(|| position(&alike))
+        self.exact_position(name).or_else(|| {
+            let (scope, bare) = name.split_once(':').unwrap_or(("", name));
+            let qualified = self.skills.iter().position(|it| {
+                it.origin.scope.as_str() == scope && it.manifest.name.eq_ignore_ascii_case(bare)
+            });
+            let position = qualified.or_else(|| {
+                self.skills.iter().position(|it| it.manifest.name.eq_ignore_ascii_case(name))
+            });
+            position.map(|it| it as u32)
+        })
     }
 
     /// Returns the position of the skill that is found by exactly this name.
-    pub(crate) fn place_of(&self, name: &str) -> Option<u32> {
+    pub(crate) fn exact_position(&self, name: &str) -> Option<u32> {
         self.get_exact(name).map(|_| self.from(name) as u32)
     }
 
     /// Returns the position of a skill of this library.
-    pub(crate) fn place_in(&self, skill: &Skill) -> Option<usize> {
+    pub(crate) fn position_of(&self, skill: &Skill) -> Option<usize> {
         let name = &*skill.manifest.name;
         let at = self.all_named(name).iter().position(|it| std::ptr::eq(&**it, skill));
         at.map(|it| self.from(name) + it)
@@ -239,12 +244,13 @@ impl Library {
     /// `None` if none was rejected there.
     pub fn why_left_out(&self, name: &str) -> Option<&Finding> {
         let wanted = without_current_dirs(Path::new(name));
-        let is_it = |it: &&Arc<Path>| {
+        if wanted.as_os_str().is_empty() || wanted == Path::new(SKILL_FILE) {
+            return None;
+        }
+        let path = self.left_out.iter().find(|it| {
             it.ends_with(&wanted) || it.parent().is_some_and(|it| it.ends_with(&wanted))
-        };
-        let is_said = !wanted.as_os_str().is_empty() && wanted != Path::new(SKILL_FILE);
-        let path = self.left_out.iter().find(|it| is_said && is_it(it))?;
-        self.reason(path)
+        });
+        self.reason(path?)
     }
 
     /// Returns the worst finding about a file that was rejected.

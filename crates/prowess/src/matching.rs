@@ -18,11 +18,7 @@ pub use self::{
 
 use self::mention::{is_named, mentions};
 use crate::{
-    index::{
-        CLOSELY, RankedDocument, Tier, confidence,
-        rank::{self, Features},
-        search,
-    },
+    index::{CLOSELY, RankedDocument, Tier, confidence, rank, search},
     library::Library,
     read::skill::Skill,
 };
@@ -74,12 +70,12 @@ pub fn matches_among<'lib>(
     });
     let features = rank::features(&searchable.index, &query, &found);
     let long = query.long();
-    let tier = |document: u32, features: &Features| {
+    let ranked = found.iter().zip(features).map(|(&(document, _), features)| {
         // A short request may be a name written as one word.
         let is_in_name =
             features[rank::NAME_FOUND] > 0.0 || named.contains(&document) || written.len() <= 3;
         let is_all = features[rank::IN_NAME] >= ALL;
-        if mentioned.contains(&document) {
+        let tier = if mentioned.contains(&document) {
             Tier::Mentioned
         } else if !is_in_name {
             // A name can only be in the request if something of it was found.
@@ -88,18 +84,11 @@ pub fn matches_among<'lib>(
             Tier::Named
         } else {
             rank::tier(&searchable.index, document, &query)
-        }
-    };
-    let mut ranked: Vec<RankedDocument> = found
-        .iter()
-        .zip(features)
-        .map(|(&(document, _), features)| RankedDocument {
-            document,
-            tier: tier(document, &features),
-            score: rank::score(&features, long) + meant.score(document),
-            features,
-        })
-        .collect();
+        };
+        let score = rank::score(&features, long) + meant.score(document);
+        RankedDocument { document, tier, score, features }
+    });
+    let mut ranked: Vec<RankedDocument> = ranked.collect();
     // `hello there` is not a request, but a skill may be named `go` or `use-it`.
     if query.says_nothing {
         ranked.retain(|it| it.tier > Tier::Evidence || meant.nearest.contains(&it.document));

@@ -142,19 +142,21 @@ impl Fix {
             == (&after.instructions, &after.fields, after.hashes)
     }
 
+    /// Returns how much of its findings a text has. The reference library names all unknown fields
+    /// in one finding, so their message counts by its length.
+    fn weigh(&self, findings: &[Finding]) -> usize {
+        let own = findings.iter().filter(|it| self.clears(it));
+        match self.is_for(&rule::UNKNOWN_FIELD) {
+            true => own.map(|it| it.message.len()).sum(),
+            false => own.count(),
+        }
+    }
+
     /// Whether there are fewer of the findings to clear, and no new ones: except those that a later
     /// fix clears, advice, which is given once all fields can be read, and those that can be seen
     /// only now that the frontmatter is YAML.
     fn is_better(&self, before: &[Finding], after: &[Finding]) -> bool {
-        // The reference library names all unknown fields in one finding.
-        let weight = |it: &Finding| match self.is_for(&rule::UNKNOWN_FIELD) {
-            true => it.message.len(),
-            false => 1,
-        };
-        let count = |findings: &[Finding]| -> usize {
-            findings.iter().filter(|it| self.clears(it)).map(weight).sum()
-        };
-        count(after) < count(before)
+        self.weigh(after) < self.weigh(before)
             && (self.is_for(&rule::YAML_REPAIRED)
                 || after.iter().all(|finding: &Finding| {
                     let mut behind = FIXES.iter().skip_while(|it| !self.is_for(it.rule));
@@ -168,12 +170,16 @@ impl Fix {
 /// Returns the findings that were there before, are gone after, and have a fix.
 fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
     let mut left: Vec<_> = after.iter().map(|it| (it.rule.code, &it.message)).collect();
-    let mut is_left = |finding: &Finding| {
-        let found = left.iter().position(|it| *it == (finding.rule.code, &finding.message));
-        found.map(|at| left.swap_remove(at)).is_some()
-    };
-    let has_fix = |finding: &Finding| FIXES.iter().any(|it| it.clears(finding));
-    before.into_iter().filter(|it| !is_left(it) && has_fix(it)).collect()
+    let gone = before.into_iter().filter(|finding| {
+        match left.iter().position(|it| *it == (finding.rule.code, &finding.message)) {
+            Some(at) => {
+                left.swap_remove(at);
+                false
+            }
+            None => FIXES.iter().any(|it| it.clears(finding)),
+        }
+    });
+    gone.collect()
 }
 
 fn as_utf8(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -189,10 +195,9 @@ fn without_mark(bytes: &[u8]) -> Option<Vec<u8>> {
 /// Replaces each lone CR, which most readers do not treat as a line end. CRLF is one, and stays as
 /// the author's editor wrote it.
 fn with_lf(bytes: &[u8]) -> Option<Vec<u8>> {
-    let is_cr = |it: &u8| *it == b'\r';
     decode(bytes)
         .lone_cr
-        .then(|| bytes.iter().map(|it| if is_cr(it) { b'\n' } else { *it }).collect())
+        .then(|| bytes.iter().map(|it| if *it == b'\r' { b'\n' } else { *it }).collect())
 }
 
 /// Edits the text of a `SKILL.md`; trailing bytes that are not valid UTF-8 are kept.

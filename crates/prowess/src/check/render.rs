@@ -112,19 +112,20 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
 /// those that must be at the top level because the author uses the key there for something else.
 fn own_fields(manifest: &Manifest) -> (Vec<Field<'_>>, Vec<Field<'_>>) {
     let noted = |key: &str| manifest.metadata.iter().find(|it| canonical(&it.key) == key);
-    // If the top level has no such field, the one under `metadata` would count.
-    let is_contradicted = |key: &str| noted(key).is_some_and(is_own);
     let mut own = Fields(Vec::new());
-    if manifest.kind != Type::default() || is_contradicted("type") {
+    // If the top level has no such field, the one under `metadata` would count.
+    if manifest.kind != Type::default() || noted("type").is_some_and(is_own) {
         own.text("type", Some(manifest.kind.as_str()));
     }
-    if manifest.status() != Status::default() || is_contradicted("status") {
+    if manifest.status() != Status::default() || noted("status").is_some_and(is_own) {
         own.text("status", Some(manifest.status().as_str()));
     }
     own.text("version", manifest.version.as_deref());
     own.text("author", manifest.author.as_deref());
-    let is_plain = |it: &str| it.trim() == it && !it.is_empty() && !it.contains([',', '\n']);
-    let are_plain = manifest.tags.iter().all(|it| is_plain(it));
+    let are_plain = manifest
+        .tags
+        .iter()
+        .all(|it| it.trim() == &**it && !it.is_empty() && !it.contains([',', '\n']));
     if are_plain && !manifest.tags.is_empty() && noted("tags").is_none() {
         own.put("tags", text(manifest.tags.join(", ")));
     }

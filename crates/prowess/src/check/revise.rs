@@ -54,16 +54,10 @@ pub fn revise(
     let mut text = text.to_owned();
     let (old, new) = (fields(&before), fields(&wanted));
     let (old, new) = (leaves(&old), leaves(&new));
-    let value = |leaves: &[Leaf<'_>], leaf: &Leaf<'_>| {
-        let found =
-            leaves.iter().find(|it| (it.is_nested, it.key()) == (leaf.is_nested, leaf.key()));
-        found.map(|it| write(std::slice::from_ref(it.field)))
-    };
-    let gone = old.iter().filter(|it| value(&new, it).is_none());
-    for leaf in gone {
+    for leaf in old.iter().filter(|it| it.text_among(&new).is_none()) {
         text = leaf.removed(&text)?;
     }
-    for leaf in new.iter().filter(|it| value(&old, it) != value(&new, it)) {
+    for leaf in new.iter().filter(|it| it.text_among(&old) != it.text_among(&new)) {
         text = leaf.written(&text, &wanted)?;
     }
     let revised = match body {
@@ -109,6 +103,13 @@ impl<'f> Leaf<'f> {
         let is_at_top = OWN.contains(&canonical(self.key()))
             && top_level(text).iter().any(|it| canonical(&it.key) == self.key());
         self.is_nested && !is_at_top
+    }
+
+    /// Returns how the field of this key is written among some leaves.
+    fn text_among(&self, leaves: &[Leaf<'_>]) -> Option<String> {
+        let found =
+            leaves.iter().find(|it| (it.is_nested, it.key()) == (self.is_nested, self.key()));
+        found.map(|it| write(std::slice::from_ref(it.field)))
     }
 
     fn removed(&self, text: &str) -> Result<String, ReviseError> {
@@ -195,8 +196,8 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
         let lines = block.start + lines.start..block.start + lines.end;
         return Ok(format!("{mark}{}{}", &plain[..lines.start], &plain[lines.end..]));
     }
-    let filled = |old: Status| format!(" {old}{FILLED}");
-    let filled = Status::ALL.map(filled).into_iter().find(|it| block.text.contains(it.as_str()));
+    let filled = Status::ALL.map(|old| format!(" {old}{FILLED}"));
+    let filled = filled.into_iter().find(|it| block.text.contains(it.as_str()));
     if let Some(filled) = filled.filter(|_| status == Status::Active) {
         return Ok(text.replacen(&filled, "", 1));
     }
@@ -285,7 +286,6 @@ fn find_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
 
 /// Returns a word in the case of another, so that it can be restored.
 fn like(old: &str, word: &str) -> String {
-    let is_upper = |it: &str| it.bytes().all(|it| it.is_ascii_uppercase());
     match old.split_at_checked(1) {
         Some((first, rest)) if is_upper(first) && is_upper(rest) => word.to_ascii_uppercase(),
         Some((first, _)) if is_upper(first) => {
@@ -296,25 +296,27 @@ fn like(old: &str, word: &str) -> String {
     }
 }
 
+fn is_upper(text: &str) -> bool {
+    text.bytes().all(|it| it.is_ascii_uppercase())
+}
+
 /// Returns the position of the value of `status`, at the top level or else under `metadata`; by its
 /// line if the small reader cannot read the frontmatter.
 fn status_span(block: Block<'_>) -> Result<Option<Range<usize>>, EditError> {
     let spans: Vec<Range<usize>> = match read(block.text) {
         Ok(fields) => {
-            let is_status = |it: &&Field<'_>| it.key == "status";
-            let spans = |fields: &[Field<'_>]| -> Vec<Range<usize>> {
-                fields.iter().filter(is_status).map(|it| it.span.clone()).collect()
-            };
-            let is_said = fields.iter().filter(is_status).any(|it| !it.value.is_null());
+            let is_set = fields.iter().any(|it| it.key == "status" && !it.value.is_null());
             let nested = fields.iter().find(|it| it.key == METADATA).map(|it| &it.value);
-            match nested {
+            let fields = match nested {
                 Some(Value::Map(inner))
-                    if !is_said && inner.iter().find(is_status).is_some_and(is_own) =>
+                    if !is_set
+                        && inner.iter().find(|it| it.key == "status").is_some_and(is_own) =>
                 {
-                    spans(inner)
+                    inner
                 }
-                _ => spans(&fields),
-            }
+                _ => &fields,
+            };
+            fields.iter().filter(|it| it.key == "status").map(|it| it.span.clone()).collect()
         }
         Err(_) => lines_of_status(block.text),
     };
@@ -396,10 +398,9 @@ fn spelling(text: &str, key: &str, is_within: bool) -> String {
 
 /// Merges the fields of both, those of `new` replacing old ones.
 fn merged(old: &[Field<'static>], new: &[Field<'static>]) -> Vec<Field<'static>> {
-    let replaced =
-        |it: &Field<'static>| new.iter().find(|new| new.key == it.key).unwrap_or(it).clone();
+    let kept = old.iter().map(|it| new.iter().find(|new| new.key == it.key).unwrap_or(it));
     let added = new.iter().filter(|it| !old.iter().any(|old| old.key == it.key));
-    old.iter().map(replaced).chain(added.cloned()).collect()
+    kept.chain(added).cloned().collect()
 }
 
 #[cfg(test)]

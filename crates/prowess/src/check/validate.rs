@@ -109,16 +109,16 @@ pub fn check_directories(
     profile: Profile,
     limits: &SizeLimits,
 ) -> Result<CheckResult, CheckError> {
-    let opened = |path: &Path, source| CheckError::Open { path: path.to_owned(), source };
-    let meant = directories
-        .iter()
-        .map(|it| Folder::resolve_checked(&it.path).map_err(|error| opened(&it.path, error)));
+    let meant = directories.iter().map(|it| {
+        Folder::resolve_checked(&it.path)
+            .map_err(|source| CheckError::Open { path: it.path.clone(), source })
+    });
     let (folders, roots): (Vec<PathBuf>, Vec<PathBuf>) =
         meant.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     let allowed: Arc<[PathBuf]> = roots.into();
     let folders = folders.into_iter().zip(directories).map(|(folder, directory)| {
         Folder::open(directory, folder.clone(), allowed.clone(), limits)
-            .map_err(|error| opened(&folder, error))
+            .map_err(|source| CheckError::Open { path: folder.clone(), source })
     });
     let mut folders = folders.collect::<Result<Vec<_>, _>>()?;
     // The same folder under another name contains nothing new.
@@ -302,10 +302,14 @@ fn script_of(
 /// Returns the finding about a skill whose total size is too large.
 pub(crate) fn too_large(found: &DiscoveredSkill, limits: &SizeLimits) -> Option<Finding> {
     let (total, limit) = (found.total(), limits.max_skill_size);
-    let message = || format!("the skill has {total} bytes, more than {limit}, and is left out");
-    let hint = "make it smaller, or raise the limit on the size of a skill";
     (total > limit).then(|| {
-        Finding::new(&rule::SKILL_TOO_LARGE, Severity::Error, &found.path, message(), hint)
+        Finding::new(
+            &rule::SKILL_TOO_LARGE,
+            Severity::Error,
+            &found.path,
+            format!("the skill has {total} bytes, more than {limit}, and is left out"),
+            "make it smaller, or raise the limit on the size of a skill",
+        )
     })
 }
 
@@ -314,39 +318,25 @@ fn neighbours(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen: HashMap<String, &CheckedSkill> = HashMap::new();
     let mut similar: HashMap<String, &CheckedSkill> = HashMap::new();
-    let confusable = |it: &CheckedSkill, message: String| {
-        let severity = rule::NAME_CONFUSABLE.severity(profile)?;
-        Some(Finding::new(
-            &rule::NAME_CONFUSABLE,
-            severity,
-            &it.path,
-            message,
-            "rename one of them",
-        ))
-    };
     for it in made {
         let Some(name) = &it.name else { continue };
-        let Some(first) = seen.get(&name::folded(name)) else {
-            seen.insert(name::folded(name), it);
-            let other = similar.entry(name::similar(name)).or_insert(it);
-            let other_name = other.name.as_deref().unwrap_or_default();
-            let message = match name::pretended(name) {
-                _ if !std::ptr::eq(*other, it) => {
-                    format!("`{name}` looks like `{other_name}` of `{}`", other.path.display())
-                }
-                Some(known) => format!("`{name}` looks like `{known}`, a well-known name"),
-                None => continue,
-            };
-            findings.extend(confusable(it, message));
-            continue;
+        let first = *seen.entry(name::folded(name)).or_insert(it);
+        let other = match std::ptr::eq(first, it) {
+            true => *similar.entry(name::similar(name)).or_insert(it),
+            false => first,
         };
-        let same = first.name.as_deref() == Some(&**name);
-        let rule = if same { &rule::NAME_TAKEN } else { &rule::NAME_CONFUSABLE };
-        let first_name = first.name.as_deref().unwrap_or_default();
-        let message = if same {
-            format!("`{}` has the name `{name}`, too", first.path.display())
+        let other_name = other.name.as_deref().unwrap_or_default();
+        let (rule, message) = if !std::ptr::eq(other, it) && other_name == &**name {
+            (&rule::NAME_TAKEN, format!("`{}` has the same name, `{name}`", other.path.display()))
+        } else if !std::ptr::eq(other, it) {
+            let message =
+                format!("`{name}` looks like `{other_name}` of `{}`", other.path.display());
+            (&rule::NAME_CONFUSABLE, message)
+        } else if let Some(known) = name::imitated(name) {
+            let message = format!("`{name}` looks like `{known}`, a well-known name");
+            (&rule::NAME_CONFUSABLE, message)
         } else {
-            format!("`{name}` looks like `{first_name}` of `{}`", first.path.display())
+            continue;
         };
         if let Some(severity) = rule.severity(profile) {
             findings.push(Finding::new(rule, severity, &it.path, message, "rename one of them"));

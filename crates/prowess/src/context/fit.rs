@@ -226,8 +226,8 @@ impl Offer {
     /// Offers a skill at the level it was chosen for and at those below.
     pub fn new(chosen: &ChosenSkill<'_>) -> Result<Self, ReadError> {
         let skill = chosen.skill;
-        let line = |text: &str| defused(&one_line(text)).into_owned();
-        let (name, description) = (line(&skill.manifest.name), line(&skill.manifest.description));
+        let [name, description] = [&skill.manifest.name, &skill.manifest.description]
+            .map(|it| defused(&one_line(it)).into_owned());
         let mut contents = Vec::new();
         if chosen.level >= Level::Brief {
             let instructions = skill.text()?;

@@ -17,14 +17,13 @@ pub(super) fn shortened(text: &str, budget: usize, vocabulary: Tokenizer) -> Cow
     if tokens <= budget {
         return Cow::Borrowed(text);
     }
-    let note = |cut: usize| format!("\n[… {cut} tokens cut …]\n");
-    let room = budget.saturating_sub(vocabulary.count(&note(tokens)));
+    let room = budget.saturating_sub(vocabulary.count(&cut_note(tokens)));
     let mut bytes = part(text.len(), room, tokens);
     while bytes > 0 {
         let head = &text[..text.floor_char_boundary(bytes - bytes / 3)];
         let tail = &text[text.ceil_char_boundary(text.len() - bytes / 3)..];
         let stays = vocabulary.count(head) + vocabulary.count(tail);
-        let out = format!("{head}{}{tail}", note(tokens.saturating_sub(stays)));
+        let out = format!("{head}{}{tail}", cut_note(tokens.saturating_sub(stays)));
         let count = vocabulary.count(&out);
         if count <= budget {
             return Cow::Owned(out);
@@ -32,8 +31,12 @@ pub(super) fn shortened(text: &str, budget: usize, vocabulary: Tokenizer) -> Cow
         // The remaining text is denser than the rest. Slightly less than its share soon fits.
         bytes = part(bytes, budget, count) * 31 / 32;
     }
-    let note = note(tokens).trim().to_owned();
+    let note = cut_note(tokens).trim().to_owned();
     Cow::Owned(if vocabulary.count(&note) <= budget { note } else { String::new() })
+}
+
+fn cut_note(tokens: usize) -> String {
+    format!("\n[… {tokens} tokens cut …]\n")
 }
 
 /// Returns `length * part / whole`; `whole` is not 0.

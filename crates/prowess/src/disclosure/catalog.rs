@@ -136,18 +136,17 @@ struct CatalogEntry {
 impl CatalogEntry {
     /// Returns an entry without the description, which may be in a file of its own.
     fn bare(skill: &Skill, format: Format) -> Self {
-        let location = || {
-            let folder = skill.absolute_folder();
-            let file = skill.origin.path.file_name().unwrap_or_default();
-            let path = folder.as_deref().unwrap_or(skill.folder()).join(file);
-            one_line(&path.display().to_string())
+        let location = match format {
+            Format::Xml => {
+                let folder = skill.absolute_folder();
+                let file = skill.origin.path.file_name().unwrap_or_default();
+                let path = folder.as_deref().unwrap_or(skill.folder()).join(file);
+                one_line(&path.display().to_string())
+            }
+            Format::Names | Format::List => String::new(),
         };
-        Self {
-            name: one_line(&skill.manifest.name),
-            description: String::new(),
-            location: if format == Format::Xml { location() } else { String::new() },
-            is_cut: false,
-        }
+        let name = one_line(&skill.manifest.name);
+        Self { name, description: String::new(), location, is_cut: false }
     }
 
     fn described(self, skill: &Skill) -> Self {
@@ -267,12 +266,8 @@ impl Cataloging<'_> {
         skills: &[&Skill],
     ) -> RenderedEntries {
         let mut drawn = RenderedEntries::default();
-        let note = |dropped: usize| {
-            let skills = if dropped == 1 { "skill is" } else { "skills are" };
-            format!("{dropped} more {skills} not listed; {}.\n", self.search)
-        };
         // The number of skills left out has no more digits than that of all skills.
-        let reserved = self.vocabulary.hundredths(&note(skills.len()));
+        let reserved = self.vocabulary.hundredths(&self.note(skills.len()));
         let Some(mut left) = room.checked_sub(reserved) else { return drawn };
         let mut lines = Vec::new();
         for ((line, cost), at) in bare.iter().zip(order) {
@@ -285,8 +280,13 @@ impl Cataloging<'_> {
             let manifest = &skills[at].manifest;
             drawn.push(line, self.format != Format::Names && !manifest.description.is_empty());
         }
-        drawn.note = note(skills.len() - drawn.shown);
+        drawn.note = self.note(skills.len() - drawn.shown);
         drawn
+    }
+
+    fn note(&self, dropped: usize) -> String {
+        let skills = if dropped == 1 { "skill is" } else { "skills are" };
+        format!("{dropped} more {skills} not listed; {}.\n", self.search)
     }
 
     /// Returns the text before and after the entries.

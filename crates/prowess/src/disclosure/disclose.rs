@@ -51,14 +51,15 @@ pub struct Disclosure {
 
 /// Renders the instructions of a skill, once as long as they are unchanged.
 pub(crate) fn rendered(skill: &Skill, instructions: Arc<str>) -> Arc<RenderedBody> {
-    let render = |instructions: &str| {
-        let full = filled(skill, instructions, None);
-        Arc::new(RenderedBody { brief: brief::brief(&full), full })
-    };
     if instructions.len() > MEMORABLE {
-        return render(&instructions);
+        return render(skill, &instructions);
     }
-    skill.home.rendered.get((skill.origin.path.clone(), instructions), |key| render(&key.1))
+    skill.home.rendered.get((skill.origin.path.clone(), instructions), |key| render(skill, &key.1))
+}
+
+fn render(skill: &Skill, instructions: &str) -> Arc<RenderedBody> {
+    let full = filled(skill, instructions, None);
+    Arc::new(RenderedBody { brief: brief::brief(&full), full })
 }
 
 impl Level {

@@ -224,8 +224,11 @@ impl Place<'_> {
         // A bare `README.md` is more often a file of the project.
         let is_path = is_link || path != written || path.contains('/');
         let is_part = before.ends_with([':', '$', '}', '\\']) || behind.starts_with("](");
-        let is_known = || self.resources.binary_search_by(|it| (*it.path).cmp(path)).is_ok();
-        if self.on_disk && is_path && !is_part && is_known() {
+        if self.on_disk
+            && is_path
+            && !is_part
+            && self.resources.binary_search_by(|it| (*it.path).cmp(path)).is_ok()
+        {
             out.push_str(&self.folder);
             out.push('/');
             out.push_str(path);
@@ -273,11 +276,11 @@ impl<'a> Arguments<'a> {
         if is_number(&word[..end]) {
             return Some((end + 1, self.at(&word[..end])));
         }
-        let ends = |name: &str| {
-            let behind = word.strip_prefix(name).map(|it| it.chars().next());
+        let named = self.names.iter().enumerate().filter(|it| !it.1.is_empty());
+        let named = named.filter(|it| {
+            let behind = word.strip_prefix(&**it.1).map(|it| it.chars().next());
             behind.is_some_and(|it| it.is_none_or(|c| !c.is_alphanumeric() && c != '_'))
-        };
-        let named = self.names.iter().enumerate().filter(|it| !it.1.is_empty() && ends(it.1));
+        });
         let (place, name) = named.max_by_key(|it| it.1.len())?;
         Some((name.len() + 1, Some(self.each.get(place).map_or("", |it| it))))
     }

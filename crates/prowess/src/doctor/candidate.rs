@@ -125,14 +125,7 @@ impl Candidate {
         let decoded = decode(bytes);
         let reading = parse::SplitDocument::new(&decoded, &mut report);
         let document = &reading.document;
-        let noted =
-            |rules: &[&rule::Rule]| report.findings.iter().find(|it| rules.contains(&it.rule));
-        let bad = noted(&[
-            &rule::YAML_REPAIRED,
-            &rule::YAML_RESCUED,
-            &rule::YAML_INVALID,
-            &rule::YAML_NOT_MAP,
-        ]);
+        let bad = report.findings.iter().find(|it| UNREADABLE.contains(&it.rule));
         let text = match (&reading.fields, document.frontmatter) {
             (_, None) => Text::NoFrontmatter,
             (Some(_), _) if bad.is_some_and(|it| *it.rule == rule::YAML_REPAIRED) => Text::Mended,
@@ -141,14 +134,6 @@ impl Candidate {
             (None, _) => Text::Unread,
         };
         let fields = reading.fields.as_deref().unwrap_or_default();
-        let field = |key: &str| fields.iter().find(|it| canonical(&it.key) == key);
-        let text_of = |key: &str| {
-            let text = field(key).and_then(|it| it.value.as_text()).map(str::trim);
-            text.filter(|it| !it.is_empty())
-        };
-        let says = |key: &str, words: &[&str]| {
-            text_of(key).is_some_and(|it| words.contains(&it.to_ascii_lowercase().as_str()))
-        };
         let mut hasher = DefaultHasher::new();
         found.head.hash(&mut hasher);
         let mut candidate = Self {
@@ -170,11 +155,15 @@ impl Candidate {
                 is_yaml: *it.rule == rule::YAML_NOT_MAP,
                 hint: it.hint.clone(),
             }),
-            name: text_of("name").map(str::to_owned),
-            description: text_of("description").map(|it| it.chars().count()),
-            is_nested: field("metadata").is_some_and(|it| is_nested(&it.value)),
-            hides_from_model: says("disable-model-invocation", &["true", "yes", "on", "1"]),
-            hides_from_people: says("user-invocable", &["false", "no", "off", "0"]),
+            name: text_of(fields, "name").map(str::to_owned),
+            description: text_of(fields, "description").map(|it| it.chars().count()),
+            is_nested: field(fields, "metadata").is_some_and(|it| is_nested(&it.value)),
+            hides_from_model: is_one_of(
+                fields,
+                "disable-model-invocation",
+                &["true", "yes", "on", "1"],
+            ),
+            hides_from_people: is_one_of(fields, "user-invocable", &["false", "no", "off", "0"]),
             status: status(fields),
             open: Vec::new(),
             head: hasher.finish(),
@@ -192,6 +181,23 @@ impl Candidate {
             && !document.body.text.is_empty();
         (candidate, is_certain)
     }
+}
+
+/// The rules for a frontmatter that is not YAML, or not a map.
+const UNREADABLE: [&rule::Rule; 4] =
+    [&rule::YAML_REPAIRED, &rule::YAML_RESCUED, &rule::YAML_INVALID, &rule::YAML_NOT_MAP];
+
+fn field<'f, 'a>(fields: &'f [Field<'a>], key: &str) -> Option<&'f Field<'a>> {
+    fields.iter().find(|it| canonical(&it.key) == key)
+}
+
+fn text_of<'f>(fields: &'f [Field<'_>], key: &str) -> Option<&'f str> {
+    let text = field(fields, key).and_then(|it| it.value.as_text()).map(str::trim);
+    text.filter(|it| !it.is_empty())
+}
+
+fn is_one_of(fields: &[Field<'_>], key: &str, words: &[&str]) -> bool {
+    text_of(fields, key).is_some_and(|it| words.contains(&it.to_ascii_lowercase().as_str()))
 }
 
 /// Whether a quirk is only blank space before or beside the delimiters.

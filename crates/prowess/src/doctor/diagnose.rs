@@ -56,9 +56,11 @@ pub(super) fn diagnose(
         }
     }
     resolve(client, look, &mut seen);
-    let unseen =
-        || Diagnosis { verdict: Verdict::Unseen, ..Diagnosis::new(client, None, Vec::new()) };
-    seen.into_iter().map(|it| it.map_or_else(unseen, |it| it.diagnosis)).collect()
+    let diagnoses = seen.into_iter().map(|it| match it {
+        Some(it) => it.diagnosis,
+        None => Diagnosis { verdict: Verdict::Unseen, ..Diagnosis::new(client, None, Vec::new()) },
+    });
+    diagnoses.collect()
 }
 
 /// Returns the reasons that a candidate gives a client, by the facts known about the client.
@@ -74,8 +76,9 @@ fn judge(
         }
     }
     // A client that is told where to look may be given the target of a link.
-    let is_open = |it: &Symptom| it.is_of_way() && (leaf.is_some() || !it.is_of_link());
-    let on_the_way = OPEN.iter().filter(|it| is_open(it) && it.applies_to(candidate, leaf));
+    let on_the_way = OPEN.iter().filter(|it| {
+        it.is_of_way() && (leaf.is_some() || !it.is_of_link()) && it.applies_to(candidate, leaf)
+    });
     for symptom in on_the_way.chain(&candidate.open).filter(|it| !client.knows(**it)) {
         notes.push(note(*symptom, Verdict::Unknown, None, candidate, leaf));
     }

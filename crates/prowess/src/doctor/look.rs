@@ -169,8 +169,8 @@ impl Look {
             })
         });
         // The name of the file is judged for each client.
-        let is_in_the_way = |it: &Finding| *it.rule != rule::FILE_NAME;
-        self.findings.extend(gathered.findings.into_iter().filter(is_in_the_way));
+        self.findings
+            .extend(gathered.findings.into_iter().filter(|it| *it.rule != rule::FILE_NAME));
         if seen.into_inner() > MAX_FOLDERS {
             self.findings.push(Finding::new(
                 &rule::TOO_DEEP,
@@ -183,10 +183,12 @@ impl Look {
         let mut made = gathered.made;
         // Of several paths to one file, that in the first directory is used, preferably without a
         // link.
-        made.sort_by(|a, b| {
-            let key =
-                |(number, _, sprig, _): &(usize, _, Sprig, _)| (*number, sprig.link != Link::None);
-            (key(a), &a.2.within).cmp(&(key(b), &b.2.within))
+        made.sort_by(|(a_number, _, a, _), (b_number, _, b, _)| {
+            (a_number, a.link != Link::None, &a.within).cmp(&(
+                b_number,
+                b.link != Link::None,
+                &b.within,
+            ))
         });
         self.sprigs.resize_with(self.folders.len(), Vec::new);
         let mut known: HashMap<Arc<Path>, usize> = HashMap::with_capacity(made.len());
@@ -217,10 +219,7 @@ impl Look {
                 Location { directory, aliases, in_project, skills }
             })
             .collect();
-        locations.sort_by(|a, b| {
-            let key = |it: &Location| (!it.in_project, it.directory.clone());
-            key(a).cmp(&key(b))
-        });
+        locations.sort_by(|a, b| (!a.in_project, &a.directory).cmp(&(!b.in_project, &b.directory)));
         locations
     }
 
@@ -245,12 +244,14 @@ impl Look {
     /// Whether two candidates have the same content.
     pub(super) fn are_same(&self, one: usize, other: usize) -> bool {
         let (one, other) = (&self.candidates[one], &self.candidates[other]);
-        let digest = |it: &Candidate| {
-            let read =
-                || Some(Sha256::digest(self.folders[it.directory].read(&it.path).ok()?).into());
-            *it.digest.get_or_init(read)
-        };
         (one.size, one.head) == (other.size, other.head)
-            && digest(one).is_some_and(|it| digest(other) == Some(it))
+            && self.digest(one).is_some_and(|it| self.digest(other) == Some(it))
+    }
+
+    fn digest(&self, candidate: &Candidate) -> Option<[u8; 32]> {
+        *candidate.digest.get_or_init(|| {
+            let bytes = self.folders[candidate.directory].read(&candidate.path).ok()?;
+            Some(Sha256::digest(bytes).into())
+        })
     }
 }

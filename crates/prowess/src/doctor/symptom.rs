@@ -27,15 +27,14 @@ impl Symptom {
     /// Whether a file has this symptom, as a client finds it; without a `leaf`, for a client that
     /// is told where to look.
     pub(super) fn applies_to(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> bool {
-        let lies = |is_it: &dyn Fn(&Leaf<'_>) -> bool| leaf.is_some_and(is_it);
         let name = candidate.name.as_deref();
         match self {
-            Self::AtRoot => lies(&|it| it.depth == 0),
-            Self::Deeper(depth) => lies(&|it| it.depth > depth),
+            Self::AtRoot => leaf.is_some_and(|it| it.depth == 0),
+            Self::Deeper(depth) => leaf.is_some_and(|it| it.depth > depth),
             Self::FolderLink => leaf.map_or(candidate.link, |it| it.link) == Link::Folder,
-            Self::ProjectLink => lies(&|it| it.link == Link::Folder && it.is_in_project),
+            Self::ProjectLink => leaf.is_some_and(|it| it.link == Link::Folder && it.is_in_project),
             Self::FileLink => leaf.map_or(candidate.link, |it| it.link) == Link::Document,
-            Self::InProject => lies(&|it| it.is_in_project),
+            Self::InProject => leaf.is_some_and(|it| it.is_in_project),
             Self::FileName => candidate.spelt != SKILL_FILE,
             Self::FileOver(bytes) => candidate.size > bytes,
             Self::BodyOver(bytes) => candidate.body > bytes,
@@ -217,16 +216,10 @@ pub(super) fn misnamed(name: &str, folder: &str) -> Option<NameToChange> {
 
 impl Form {
     fn fits(self, name: &str) -> bool {
-        let words = |name: &str, separates: &[char]| {
-            name.split(separates).all(|it: &str| {
-                !it.is_empty()
-                    && it.bytes().all(|it: u8| it.is_ascii_lowercase() || it.is_ascii_digit())
-            })
-        };
         match self {
-            Self::Words => words(name, &['-']),
-            Self::AnyCase => words(&name.to_ascii_lowercase(), &['-']),
-            Self::Dotted => words(name, &['-', '.']),
+            Self::Words => are_words(name, &['-']),
+            Self::AnyCase => are_words(&name.to_ascii_lowercase(), &['-']),
+            Self::Dotted => are_words(name, &['-', '.']),
             Self::Spaced => {
                 name.starts_with(|it: char| it.is_ascii_alphanumeric())
                     && name
@@ -247,6 +240,13 @@ impl Form {
             Self::NoSlash => "all but a slash",
         }
     }
+}
+
+/// Whether a name is one or more words of lowercase letters and digits.
+fn are_words(name: &str, separators: &[char]) -> bool {
+    name.split(separators).all(|it: &str| {
+        !it.is_empty() && it.bytes().all(|it: u8| it.is_ascii_lowercase() || it.is_ascii_digit())
+    })
 }
 
 impl Letters {

@@ -127,7 +127,7 @@ impl WorkerResult {
                 }
             });
         }
-        let mut again = |&IndexedDocument { at, place, key }: &IndexedDocument| {
+        let documents = known.iter().map(|&IndexedDocument { at, place, key }| {
             let left = &mut uses[place as usize];
             *left -= 1;
             let counted = &mut documents[place as usize];
@@ -135,8 +135,8 @@ impl WorkerResult {
             let Words { kept, lengths, words } = old.words(place);
             let words = words.filter(|it| ids.contains(it)).collect();
             (at, Document { key, kept, lengths, words, ..counted })
-        };
-        let documents = known.iter().map(&mut again).collect();
+        });
+        let documents = documents.collect();
         let terms = ids.clone().filter_map(|it| old.term(it)).collect();
         Self { documents, terms, known: Vec::new() }
     }

@@ -115,8 +115,10 @@ impl Document {
             (document.kept[part], document.lengths[part]) = (words.len() - start, length);
         }
         words.shrink_to_fit();
-        let impact = |weight| (saturated(weight) * 255.0).round().max(1.0) as u8;
-        let (terms, impacts) = tally.take().map(|(term, weight)| (term, impact(weight))).unzip();
+        let (terms, impacts) = tally
+            .take()
+            .map(|(term, weight)| (term, (saturated(weight) * 255.0).round().max(1.0) as u8))
+            .unzip();
         Self { words, terms, impacts, ..document }
     }
 }

@@ -304,8 +304,9 @@ impl Sieve {
     }
 
     fn has_any(&self, units: &[[u8; 2]; RUN]) -> bool {
-        let bit = |it: &[u8; 2]| self.bit(usize::from(u16::from_le_bytes(*it)));
-        units.iter().fold(0, |any, it| any | bit(it)) & 1 == 1
+        let any =
+            units.iter().fold(0, |any, it| any | self.bit(usize::from(u16::from_le_bytes(*it))));
+        any & 1 == 1
     }
 }
 

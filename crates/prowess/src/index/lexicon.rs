@@ -46,20 +46,21 @@ impl Phrase {
         let translated = self.words.strip_prefix(TRANSLATION);
         let words = translated.unwrap_or(self.words);
         let (close, loose) = words.split_once('|').unwrap_or((words, ""));
-        let each = |words: &'static str, counts: f32| {
-            words.split(' ').filter(|it| !it.is_empty()).map(move |it| (it, counts))
-        };
         let (first, close) = match translated {
             Some(_) => close.split_once(' ').unwrap_or((close, "")),
             None => ("", close),
         };
-        each(first, TRANSLATED).chain(each(close, CLOSE)).chain(each(loose, LOOSE))
+        weighted(first, TRANSLATED).chain(weighted(close, CLOSE)).chain(weighted(loose, LOOSE))
     }
 
     /// Whether it is of a language other than English.
     pub(crate) fn is_translated(&self) -> bool {
         self.words.starts_with(TRANSLATION)
     }
+}
+
+fn weighted(words: &'static str, weight: f32) -> impl Iterator<Item = (&'static str, f32)> {
+    words.split(' ').filter(|it| !it.is_empty()).map(move |it| (it, weight))
 }
 
 /// Returns the longest phrase, in words, that begins with the stem at a position.

@@ -102,12 +102,6 @@ impl Query {
     ) -> Self {
         let said = read_with(request, index, &near);
         let replaceable = replaceable(&said, index);
-        let has_other = |term: Term| {
-            replaceable.iter().any(|it| it.said.contains(&term) && !it.others.is_empty())
-        };
-        let translated = |term: Term| {
-            replaceable.iter().find(|it| it.said.contains(&term)).and_then(|it| it.translated)
-        };
         let mut query = Self { says_nothing: said.iter().all(|it| it.is_stop), ..Self::default() };
         let mut terms: Vec<(Term, QueryTerm)> = Vec::new();
         let mut missing: Vec<Term> = Vec::new();
@@ -116,20 +110,24 @@ impl Query {
                 known.1.is_extra &= word.is_extra;
                 continue;
             }
-            let mistyped = || near(&word.text).and_then(|it| Some((index.id(Term::new(it))?, it)));
+            let replaced = replaceable.iter().filter(|it| it.said.contains(&word.term));
             let (id, meant, factor) = match index.id(word.term) {
                 Some(id) => (Some(id), &*word.text, 1.0),
                 None if word.is_extra => continue,
-                None if has_other(word.term) => (Some(NOWHERE), &*word.text, 1.0),
-                None => mistyped()
-                    .map_or((None, &*word.text, 1.0), |(id, meant)| (Some(id), meant, MISTYPED)),
+                None if replaced.clone().any(|it| !it.others.is_empty()) => {
+                    (Some(NOWHERE), &*word.text, 1.0)
+                }
+                None => near(&word.text)
+                    .and_then(|it| Some((Some(index.id(Term::new(it))?), it, MISTYPED)))
+                    .unwrap_or((None, &*word.text, 1.0)),
             };
             let count = id.map_or(0, |id| index.count(id));
             let stem = words::stem(meant);
             let weight = factor * background::weight(&stem, count, index.len());
             let described = factor * background::weight_described(&stem);
             // A word of another language counts as much as its translation.
-            let [weight, described] = translated(word.term).unwrap_or([weight, described]);
+            let translated = replaced.clone().next().and_then(|it| it.translated);
+            let [weight, described] = translated.unwrap_or([weight, described]);
             match id {
                 Some(id) => {
                     terms.push((
@@ -153,8 +151,11 @@ impl Query {
             terms.iter_mut().for_each(|it| it.1.is_extra = false);
         }
         keep_most_telling(&mut terms);
-        let place = |term: Term| terms.iter().position(|it| it.0 == term).map(|at| at as u8);
-        query.words = said.iter().filter(|it| !it.is_extra).map(|it| place(it.term)).collect();
+        let words = said
+            .iter()
+            .filter(|it| !it.is_extra)
+            .map(|word| terms.iter().position(|it| it.0 == word.term).map(|at| at as u8));
+        query.words = words.collect();
         query.others = others(&replaceable, &terms);
         query.sentences = sentences_of(request, &terms);
         query.terms = terms.into_iter().map(|it| it.1).collect();
@@ -287,10 +288,9 @@ fn replaceable(said: &[Word], index: &Index) -> Vec<Replaceable> {
         let translated = phrase.is_translated().then(|| {
             let stems = || phrase.other_words().map(|it| it.0);
             let described = stems().map(background::weight_described).fold(0.0, f32::max);
-            let of_first =
-                || stems().next().map_or(0.0, |it| background::weight(it, 0, index.len()));
-            let weight =
-                others.iter().map(|it| it.weight).reduce(f32::max).unwrap_or_else(of_first);
+            let weight = others.iter().map(|it| it.weight).reduce(f32::max).unwrap_or_else(|| {
+                stems().next().map_or(0.0, |it| background::weight(it, 0, index.len()))
+            });
             [weight, described].map(|it| it / said.len() as f32)
         });
         Replaceable { said, translated, others }
@@ -309,8 +309,8 @@ fn sentences_of(request: &str, terms: &[(Term, QueryTerm)]) -> Vec<Sentence> {
                 bits |= 1 << at;
             }
         });
-        let own = || terms.iter().enumerate().filter(|it| bits & (1 << it.0) != 0).map(|it| it.1.1);
-        let weights = [own().map(|it| it.described).sum(), own().map(|it| it.weight).sum()];
+        let own = terms.iter().enumerate().filter(|it| bits & (1 << it.0) != 0).map(|it| it.1.1);
+        let weights = [own.clone().map(|it| it.described).sum(), own.map(|it| it.weight).sum()];
         if bits != 0 {
             found.push(Sentence { terms: bits, weights });
         }
@@ -325,9 +325,9 @@ fn sentences_of(request: &str, terms: &[(Term, QueryTerm)]) -> Vec<Sentence> {
 fn others(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<OtherWord> {
     let mut others: Vec<OtherWord> = Vec::new();
     for Replaceable { said, others: own, .. } in replaceable {
-        let places = || (0..terms.len()).filter(|at| said.contains(&terms[*at].0));
-        let instead_of = places().fold(0, |bits, at| bits | 1 << at);
-        let said = places().map(|at| terms[at].1.weight).fold(0.0, f32::max);
+        let places = (0..terms.len()).filter(|at| said.contains(&terms[*at].0));
+        let instead_of = places.clone().fold(0, |bits, at| bits | 1 << at);
+        let said = places.map(|at| terms[at].1.weight).fold(0.0, f32::max);
         for Replacement { id, weight, counts } in own.iter().filter(|_| instead_of != 0) {
             let is_known =
                 terms.iter().any(|it| it.1.id == *id) || others.iter().any(|it| it.id == *id);

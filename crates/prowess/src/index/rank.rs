@@ -100,11 +100,14 @@ pub(crate) fn score(features: &Features, long: f32) -> f32 {
 
 /// Returns how a request names a skill.
 pub(crate) fn tier(index: &Index, document: u32, query: &Query) -> Tier {
-    let said = || query.terms.iter().filter(|it| !it.is_extra);
+    let said = query.terms.iter().filter(|it| !it.is_extra);
     let name: Vec<u32> = index.words(document).name().collect();
-    if query.unknown > 0.0 || said().count() == 0 || !said().all(|it| name.contains(&it.id)) {
+    if query.unknown > 0.0
+        || said.clone().count() == 0
+        || !said.clone().all(|it| name.contains(&it.id))
+    {
         Tier::Evidence
-    } else if name.iter().all(|own| said().any(|it| it.id == *own)) {
+    } else if name.iter().all(|own| said.clone().any(|it| it.id == *own)) {
         Tier::Alike
     } else {
         Tier::Partial
@@ -284,13 +287,12 @@ impl Pairs {
         for (near, next) in near.iter_mut().zip(&next) {
             *near |= next;
         }
-        let total = |pairs: &[u32; MOST]| {
+        let [next_total, near_total] = [&next, &near].map(|pairs: &[u32; MOST]| {
             let all = pairs.iter().enumerate().flat_map(|(a, following)| {
                 (0..MOST).filter(move |b| following & (1 << b) != 0).map(move |b| (a, b))
             });
             all.map(|(a, b)| both(query, a, b)).sum::<f32>().max(1e-6)
-        };
-        let (next_total, near_total) = (total(&next), total(&near));
+        });
         Self { next, near, next_total, near_total }
     }
 
@@ -363,10 +365,12 @@ fn whole_name(name: impl Iterator<Item = u32> + Clone, query: &Query, hits: &[(u
     if hits.len() < length {
         return 0.0;
     }
-    let id = |word: &Option<u8>| word.map(|at| query.terms[at as usize].id);
-    let stands =
-        |words: &[Option<u8>]| name.clone().zip(words).all(|(own, it)| id(it) == Some(own));
-    let is_there = length > 0 && query.words.windows(length).any(stands);
+    let is_there = length > 0
+        && query.words.windows(length).any(|words| {
+            name.clone()
+                .zip(words)
+                .all(|(own, word)| word.is_some_and(|at| query.terms[at as usize].id == own))
+        });
     if is_there { length.min(3) as f32 / 3.0 } else { 0.0 }
 }
 

@@ -1,6 +1,6 @@
 //! Retrieval: finds every skill that contains a word of the request.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, cmp::Ordering};
 
 use super::{inverted::Index, query::Query};
 
@@ -85,7 +85,6 @@ impl Best {
 fn best(scores: &[f32], top: usize, is_wanted: impl Fn(u32) -> bool) -> Vec<(u32, f32)> {
     let mut best: Vec<(u32, f32)> = Vec::with_capacity(top * 2 + 1);
     let mut least = 0.0;
-    let by_score = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     for (document, score) in scores.iter().enumerate() {
         let document = document as u32;
         if *score > least && is_wanted(document) {
@@ -100,4 +99,8 @@ fn best(scores: &[f32], top: usize, is_wanted: impl Fn(u32) -> bool) -> Vec<(u32
     best.sort_unstable_by(by_score);
     best.truncate(top);
     best
+}
+
+fn by_score(a: &(u32, f32), b: &(u32, f32)) -> Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
 }

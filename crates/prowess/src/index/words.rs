@@ -89,9 +89,9 @@ pub(crate) fn joined(word: &str, is_known: impl Fn(Term) -> bool) -> impl Iterat
     const SHORTEST: usize = 5;
     const REST: usize = 3;
     let length = if word.is_ascii() { word.len() } else { 0 };
-    let places = || REST..=length.saturating_sub(SHORTEST);
-    let start = places().map(|it| &word[..length - it]).find(|it| is_known(Term::new(it)));
-    let end = places().map(|it| &word[it..]).find(|it| is_known(Term::new(it)));
+    let places = REST..=length.saturating_sub(SHORTEST);
+    let start = places.clone().map(|it| &word[..length - it]).find(|it| is_known(Term::new(it)));
+    let end = places.map(|it| &word[it..]).find(|it| is_known(Term::new(it)));
     start.into_iter().chain(end)
 }
 
@@ -165,8 +165,12 @@ fn is_letter(c: char) -> bool {
 fn dense<'t>(text: &'t str, start: usize, take: &mut impl FnMut(&'t str)) -> usize {
     let rest = &text[start..];
     let is_kana = [is_hiragana, is_katakana].map(|it| (it, rest.starts_with(it)));
-    let is_in = |c: char| is_dense(c) && is_kana.iter().all(|(is_kana, of)| is_kana(c) == *of);
-    let length = rest.find(|c| !is_in(c) && !is_mark(c)).unwrap_or(rest.len());
+    let length = rest
+        .find(|c| {
+            let is_same = is_kana.iter().all(|(is_kana, starts)| is_kana(c) == *starts);
+            !(is_dense(c) && is_same) && !is_mark(c)
+        })
+        .unwrap_or(rest.len());
     let run = &rest[..length];
     // A leading mark is a character of its own.
     let starts = run.char_indices().filter(|(at, c)| *at == 0 || !is_mark(*c)).map(|it| it.0);
@@ -257,22 +261,24 @@ fn inner(part: &str) -> Vec<&str> {
         return Vec::new();
     }
     let chars: Vec<(usize, char)> = part.char_indices().collect();
-    let is_boundary = |at: usize| {
-        let (before, c) = (chars[at - 1].1, chars[at].1);
-        let next = chars.get(at + 1).map(|it| it.1);
-        (before.is_lowercase() && c.is_uppercase())
-            || (before.is_uppercase() && c.is_uppercase() && next.is_some_and(char::is_lowercase))
-            || (before.is_alphabetic() && c.is_numeric())
-            || (before.is_numeric() && c.is_alphabetic())
-    };
     let mut words = Vec::new();
     let mut start = 0;
-    for at in (1..chars.len()).filter(|at| is_boundary(*at)).map(|at| chars[at].0) {
+    for at in (1..chars.len()).filter(|at| is_boundary(&chars, *at)).map(|at| chars[at].0) {
         words.push(&part[start..at]);
         start = at;
     }
     words.push(&part[start..]);
     words
+}
+
+/// Whether a new word begins at a character, as in `createPR` and `sha256sum`.
+fn is_boundary(chars: &[(usize, char)], at: usize) -> bool {
+    let (before, c) = (chars[at - 1].1, chars[at].1);
+    let next = chars.get(at + 1).map(|it| it.1);
+    (before.is_lowercase() && c.is_uppercase())
+        || (before.is_uppercase() && c.is_uppercase() && next.is_some_and(char::is_lowercase))
+        || (before.is_alphabetic() && c.is_numeric())
+        || (before.is_numeric() && c.is_alphabetic())
 }
 
 /// The role of a byte in a chunk.

@@ -46,7 +46,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         }
         let mut numbers: HashMap<usize, Vec<usize>> = HashMap::new();
         for (number, family) in families.iter().enumerate() {
-            for place in family.members.iter().filter_map(|it| lab.library.place_in(it.skill)) {
+            for place in family.members.iter().filter_map(|it| lab.library.position_of(it.skill)) {
                 numbers.entry(place).or_default().push(number);
             }
         }
@@ -105,13 +105,12 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
     }
 
     fn are_family(&self, a: &Skill, b: &Skill) -> bool {
-        let families =
-            |it| self.index_of(it).and_then(|it| self.families.get(&it)).into_iter().flatten();
-        families(a).any(|own| families(b).any(|it| it == own))
+        let [a, b] = [a, b].map(|it| self.index_of(it).and_then(|it| self.families.get(&it)));
+        a.into_iter().flatten().any(|own| b.into_iter().flatten().any(|it| it == own))
     }
 
     fn index_of(&self, skill: &Skill) -> Option<usize> {
-        self.lab.library.place_in(skill)
+        self.lab.library.position_of(skill)
     }
 
     /// Returns the words that describe both skills, the most informative first.
@@ -236,8 +235,6 @@ fn advice(
     threshold: f64,
     no_other: &str,
 ) -> Vec<String> {
-    let name = |skill: &Skill| format!("`{}`", skill.manifest.name);
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut advice = vec![match because {
         MissReason::Placeholder => {
             "replace the placeholder: say what the skill does, and when to use it".to_owned()
@@ -246,8 +243,8 @@ fn advice(
             "write a description: what the skill does, and when to use it".to_owned()
         }
         MissReason::Twin(other) => {
-            let other = name(other);
-            format!("remove it or {other}, or say in each what it is not for")
+            let other = &other.manifest.name;
+            format!("remove it or `{other}`, or say in each what it is not for")
         }
         MissReason::Names(other) => {
             let apart = other.manifest.name.replace(['-', '_'], " ");
@@ -261,15 +258,16 @@ fn advice(
             "name what it is about: every word of its description is in at least {others} others"
         ),
         MissReason::Shadowed(other) => {
-            format!("say what {} does not do, and when to use this one", name(other))
+            let other = &other.manifest.name;
+            format!("say what `{other}` does not do, and when to use this one")
         }
         MissReason::Crowded(others) => {
             format!("say what is special about it: {others} skills match the same words")
         }
         MissReason::Unsure(surest) => format!(
-            "say more about when to use it: it is found with {} at most, and {} are needed",
-            percent(surest),
-            percent(threshold)
+            "say more about when to use it: its confidence is {:.0} % at most, and {:.0} % are needed",
+            surest * 100.0,
+            threshold * 100.0
         ),
     }];
     let is_placeholder = matches!(because, MissReason::Placeholder);
@@ -279,7 +277,8 @@ fn advice(
     if let (Some(competitor), false) = (studied.competitors.first(), studied.shared.is_empty()) {
         let verb = if studied.shared.len() == 1 { "is" } else { "are" };
         let shared = quoted(&studied.shared, "and");
-        advice.push(format!("{shared} {verb} in {} as well", name(competitor.skill)));
+        let other = &competitor.skill.manifest.name;
+        advice.push(format!("{shared} {verb} in `{other}` as well"));
     }
     if !studied.own.is_empty() {
         let own = quoted(&studied.own, "or");

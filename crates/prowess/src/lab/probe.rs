@@ -64,8 +64,10 @@ impl Probes {
     /// Strips the lead-in of a text, and the name of the skill: a user who knows that needs no
     /// matcher.
     fn request(&self, text: &str) -> String {
-        let is_name = |it: &&str| self.name.contains('-') && bare(it).to_lowercase() == self.name;
-        let words = text.split_whitespace().filter(|it| !is_name(it)).skip_while(|it| is_lead(it));
+        let words = text
+            .split_whitespace()
+            .filter(|it| !self.name.contains('-') || bare(it).to_lowercase() != self.name)
+            .skip_while(|it| is_lead(it));
         let request = words.take(LONGEST).collect::<Vec<_>>().join(" ");
         request
             .trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '#' | '+' | ')' | '%'))

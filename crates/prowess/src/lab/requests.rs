@@ -117,8 +117,9 @@ impl RequestEntry {
 
 /// Whether a key is one of these, however its words are joined.
 fn is(names: &[&str], key: &str) -> bool {
-    let letters = || key.bytes().filter(|it| !matches!(it, b'_' | b'-' | b' '));
-    names.iter().any(|it| letters().map(|it| it.to_ascii_lowercase()).eq(it.bytes()))
+    let letters = key.bytes().filter(|it| !matches!(it, b'_' | b'-' | b' '));
+    let letters = letters.map(|it| it.to_ascii_lowercase());
+    names.iter().any(|it| letters.clone().eq(it.bytes()))
 }
 
 /// Whether a key is that of a list of requests, and what that implies for them.
@@ -203,13 +204,6 @@ fn not_json(error: &serde_json::Error) -> String {
 }
 
 fn csv(table: Table) -> Requests {
-    let value = |name: &str, cell: String| match &*cell.to_ascii_lowercase() {
-        "" if is(&SKILL, name) => Some(Json::Null),
-        "" => None,
-        "true" | "yes" | "1" if is(&SHOULD, name) => Some(true.into()),
-        "false" | "no" | "0" if is(&SHOULD, name) => Some(false.into()),
-        _ => Some(cell.into()),
-    };
     let open = table.open.map(|line| (Some(line), "a quote is not closed".to_owned()));
     Requests {
         entries: table
@@ -218,7 +212,7 @@ fn csv(table: Table) -> Requests {
             .map(|(line, cells): (usize, Vec<String>)| {
                 let fields = table.header.iter().zip(cells);
                 let fields =
-                    fields.filter_map(|(name, cell)| Some((name.clone(), value(name, cell)?)));
+                    fields.filter_map(|(name, cell)| Some((name.clone(), cell_value(name, cell)?)));
                 RequestEntry {
                     json: Json::Object(fields.collect::<Map<_, _>>()),
                     line,
@@ -228,6 +222,16 @@ fn csv(table: Table) -> Requests {
             .collect(),
         skill: None,
         faults: open.into_iter().collect(),
+    }
+}
+
+fn cell_value(column: &str, cell: String) -> Option<Json> {
+    match &*cell.to_ascii_lowercase() {
+        "" if is(&SKILL, column) => Some(Json::Null),
+        "" => None,
+        "true" | "yes" | "1" if is(&SHOULD, column) => Some(true.into()),
+        "false" | "no" | "0" if is(&SHOULD, column) => Some(false.into()),
+        _ => Some(cell.into()),
     }
 }
 

@@ -119,8 +119,7 @@ impl<'lib> Lab<'lib> {
             advisor.advise(&mut studied);
             studied
         });
-        let won = |it: &StudiedSkill<'_>| it.won * 1000 / it.probes.len().max(1);
-        skills.sort_by_cached_key(|it| (it.standing, won(it)));
+        skills.sort_by_cached_key(|it| (it.standing, it.won * 1000 / it.probes.len().max(1)));
         let closest = self.closest(&wanted);
         Study {
             skills,

@@ -72,8 +72,7 @@ impl<'lib> Lab<'lib> {
     /// triggers. Those of skills that are shadowed or not in use are ignored.
     pub fn evaluations(&self, wanted: impl Fn(&Skill) -> bool) -> Trials<'lib> {
         let mut all = Trials::default();
-        let is_in_use = |it: &Skill| it.hidden_by.is_none() && it.manifest.is_active();
-        for skill in self.library.all().filter(|it| is_in_use(it) && wanted(it)) {
+        for skill in self.library.skills().filter(|it| it.manifest.is_active() && wanted(it)) {
             let (source, limits) = (&skill.home.source, skill.home.limits);
             // Evaluation files go into no context window, so they may be larger.
             let max_file_size = limits.max_file_size.max(limits.max_document_size);

@@ -216,14 +216,17 @@ impl Follower {
 
     /// Waits until it is time to scan again.
     fn wait(&self, rested: Instant, ended: &Receiver<()>) -> WatchEvent {
-        let pause = |(least, times): (Duration, u32)| least.max(self.took * times);
         let Some(watcher) = &self.watcher else {
-            return match ended.recv_timeout(pause(POLLED)) {
+            return match ended.recv_timeout(self.pause(POLLED)) {
                 Err(RecvTimeoutError::Timeout) => WatchEvent::Nothing,
                 _ => WatchEvent::End,
             };
         };
-        watcher.wait(pause(if watcher.is_shared() { SHARED } else { TOLD }), rested)
+        watcher.wait(self.pause(if watcher.is_shared() { SHARED } else { TOLD }), rested)
+    }
+
+    fn pause(&self, (least, times): (Duration, u32)) -> Duration {
+        least.max(self.took * times)
     }
 
     /// Scans where something has changed; also returns the reason if the system can no longer

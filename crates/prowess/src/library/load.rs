@@ -101,9 +101,8 @@ pub(crate) fn assemble(
 
 /// Returns the location of the cached index of a library over these homes.
 pub(crate) fn index_place(homes: &[Arc<Home>], options: &Options) -> Option<IndexPlace> {
-    let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
-    let cache = options.cache.as_ref().filter(|_| folders().next().is_some())?.clone();
-    Some(IndexPlace { cache, key: keys(options, folders()).1, is_whole: true })
+    let cache = options.cache.as_ref().filter(|_| folders(homes).next().is_some())?.clone();
+    Some(IndexPlace { cache, key: keys(options, folders(homes)).1, is_whole: true })
 }
 
 /// Scans the sources, using the cache. Also returns the location of the cached index.
@@ -112,15 +111,14 @@ fn gathered(
     options: &Options,
 ) -> (ScanResult<ParsedFile>, Option<IndexPlace>) {
     let Options { limits, resources: listing, .. } = options;
-    let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
-    let Some(cache) = options.cache.as_ref().filter(|_| folders().next().is_some()) else {
+    let Some(cache) = options.cache.as_ref().filter(|_| folders(homes).next().is_some()) else {
         let sources: Vec<&dyn Source> = homes.iter().map(|it| &*it.source).collect();
         let made = gather(&sources, limits, *listing, |number, found| {
             ParsedFile::new(number, &homes[number], found, options)
         });
         return (made, None);
     };
-    let (key, index) = keys(options, folders());
+    let (key, index) = keys(options, folders(homes));
     let bytes = cache.read("skills", &key).unwrap_or_default();
     let recall = ScanCache::new(&bytes, cache);
     let gathered = gather_by(homes.len(), limits, |place| {
@@ -184,9 +182,6 @@ fn last_good(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Opti
 
 /// Opens the directories. One that cannot be opened is a finding.
 pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Home>>, Vec<Finding>) {
-    let lodge = |source: Arc<dyn Source>, folder: Option<Arc<Folder>>| {
-        Arc::new(Home::new(source, folder, options.limits))
-    };
     let mut findings = Vec::new();
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
@@ -202,7 +197,7 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
             Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
             Ok(folder) => {
                 let folder = Arc::new(folder);
-                homes.push(lodge(folder.clone(), Some(folder)));
+                homes.push(Arc::new(Home::new(folder.clone(), Some(folder), options.limits)));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => findings.push(Finding::new(
@@ -221,7 +216,8 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
             )),
         }
     }
-    homes.extend(options.sources.iter().map(|it| lodge(it.clone(), None)));
+    let others = options.sources.iter();
+    homes.extend(others.map(|it| Arc::new(Home::new(it.clone(), None, options.limits))));
     (homes, findings)
 }
 
@@ -374,7 +370,6 @@ fn select(
     options: &Options,
     findings: &mut Vec<Finding>,
 ) -> Vec<Arc<Skill>> {
-    let among = |name: &str, names: &[String]| names.iter().any(|it| it == name);
     for name in options.include.iter().flatten() {
         if !skills.iter().any(|it| *it.manifest.name == **name) {
             let message = format!("there is no skill `{name}` to include");
@@ -390,7 +385,8 @@ fn select(
     }
     skills.retain(|it| {
         let name = &*it.manifest.name;
-        options.include.as_ref().is_none_or(|it| among(name, it)) && !among(name, &options.exclude)
+        options.include.as_ref().is_none_or(|it| it.iter().any(|it| it == name))
+            && !options.exclude.iter().any(|it| it == name)
     });
     skills
 }
@@ -470,6 +466,10 @@ fn content(skill: &Skill) -> [u8; 32] {
         add(&source.read_beside(path, &resource.path).unwrap_or_default());
     }
     digest.finalize().into()
+}
+
+fn folders(homes: &[Arc<Home>]) -> impl Iterator<Item = &Folder> {
+    homes.iter().filter_map(|it| it.folder.as_deref())
 }
 
 /// Returns the cache keys of a library's visits and of its index. They cover everything that

@@ -150,8 +150,8 @@ impl Scanner {
         let recall = cache.as_ref().map(|it| ScanCache::new(&[], it));
         // New results may have different content at the same path.
         let homes: Vec<Arc<Home>> = self.homes.iter().map(|it| Arc::new(it.again())).collect();
-        let watched = |it: &Arc<Home>| it.folder.as_ref().map(|it| it.watched_by(watcher));
-        let watched: Vec<Option<Folder>> = homes.iter().map(watched).collect();
+        let watched: Vec<Option<Folder>> =
+            homes.iter().map(|it| it.folder.as_ref().map(|it| it.watched_by(watcher))).collect();
         let new: Mutex<Vec<(usize, PathBuf, KnownVisit)>> = Mutex::default();
         let is_other = AtomicBool::new(false);
         let gathered = gather_by(homes.len(), limits, |place| {

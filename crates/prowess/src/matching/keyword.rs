@@ -32,16 +32,15 @@ pub(crate) fn keyword<'lib>(
         let in_name = shared(&asked, &name_words);
         let in_description = shared(&asked, &keywords(&manifest.description));
         let is_exact = joined.contains(&spoken) || said.contains(&name);
-        let share = |count: usize, of: usize| count as f64 / of.max(1) as f64;
         let mention = mentioned.iter().position(|it| *it == at);
         let (tier, confidence) = if mention.is_some() {
             (Tier::Mentioned, 1.0)
         } else if is_exact {
             (Tier::Named, NAMED)
         } else if in_name > 0 {
-            (Tier::Partial, 0.4 + 0.5 * share(in_name, name_words.len()))
+            (Tier::Partial, 0.4 + 0.5 * ratio(in_name, name_words.len()))
         } else if in_description > 0 {
-            (Tier::Evidence, 0.4 * share(in_description, asked.len()))
+            (Tier::Evidence, 0.4 * ratio(in_description, asked.len()))
         } else {
             continue;
         };
@@ -75,11 +74,17 @@ fn keywords(text: &str) -> Vec<words::Term> {
 }
 
 fn words_of(request: &str) -> impl Iterator<Item = String> {
-    let is_part = |c: char| c.is_alphanumeric() || "-_:".contains(c);
-    request.split(move |c: char| !is_part(c)).take(4096).map(str::to_lowercase)
+    request
+        .split(|c: char| !c.is_alphanumeric() && !"-_:".contains(c))
+        .take(4096)
+        .map(str::to_lowercase)
 }
 
 /// Counts the words in common; `asked` is sorted.
 fn shared(asked: &[words::Term], own: &[words::Term]) -> usize {
     own.iter().filter(|it| asked.binary_search(it).is_ok()).count()
+}
+
+fn ratio(count: usize, of: usize) -> f64 {
+    count as f64 / of.max(1) as f64
 }

@@ -75,8 +75,10 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
         let is_new = !seen.contains(&name);
         seen.extend(is_new.then_some(name));
         // `$HOME` is not a mention of `home`.
-        let is_written = |at: &u32| name.ends_with(&*library.skills[*at as usize].manifest.name);
-        match library.position(name).filter(|at| sign != "$" || is_written(at)) {
+        let known = library.position(name).filter(|at| {
+            sign != "$" || name.ends_with(&*library.skills[*at as usize].manifest.name)
+        });
+        match known {
             Some(skill) => {
                 mentions.spans.push(at..at + 1 + name.len());
                 if !mentions.known.contains(&skill) {
@@ -121,8 +123,8 @@ pub(crate) fn invoked<'lib, 'r>(
 
 /// Returns the name at the start of a text.
 fn name(rest: &str) -> Option<&str> {
-    let is_part = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
-    let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+    let end =
+        rest.find(|c: char| !c.is_alphanumeric() && !"-_:.".contains(c)).unwrap_or(rest.len());
     // Punctuation at the end of a sentence is not part of a name.
     let name = rest[..end].trim_end_matches([':', '.']);
     let goes_on = rest[name.len()..].starts_with(['/', '\\', '@', '(', '=']);
@@ -154,11 +156,11 @@ pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool 
             && chunk.chars().filter(|it| !JOINTS.contains(it)).eq(squeezed.chars());
         is_it && (words.len() > 1 || has_skill(at, 1))
     });
-    let is_apart = || {
-        let mut windows = written.windows(words.len().max(1)).enumerate();
-        windows.any(|(at, it)| it == words && (is_all || has_skill(at, words.len())))
-    };
-    is_joined || words.len() > 1 && is_apart()
+    if is_joined || words.len() < 2 {
+        return is_joined;
+    }
+    let mut windows = written.windows(words.len()).enumerate();
+    windows.any(|(at, it)| it == words && (is_all || has_skill(at, words.len())))
 }
 
 /// Returns the skills whose names could be meant, by their positions: they are candidates whatever
@@ -167,7 +169,7 @@ pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
     let mut named = Vec::new();
     for at in (0..written.len()).filter(|at| library.has_name_from(&written[*at])) {
         let names = (1..=LONGEST_NAME).filter_map(|words| written.get(at..at + words));
-        named.extend(names.filter_map(|words| library.place_of(&words.join("-"))));
+        named.extend(names.filter_map(|words| library.exact_position(&words.join("-"))));
     }
     named.sort_unstable();
     named.dedup();

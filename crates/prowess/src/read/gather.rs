@@ -188,8 +188,9 @@ fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<
     };
     thread::scope(|scope| {
         // If the system refuses a thread, the existing ones do its work.
-        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
-        let handles: Vec<_> = (1..threads).filter_map(start).collect();
+        let handles: Vec<_> = (1..threads)
+            .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
         mapped.push(work());
         for handle in handles {
             mapped.push(handle.join().expect("a panic in a worker goes on in the caller"));

@@ -27,13 +27,13 @@ pub(crate) fn unfit(name: &str) -> Option<String> {
 /// Whether Windows treats a name as a device, regardless of its extension.
 fn is_device(name: &str) -> bool {
     let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end();
-    let numbered = || match stem.as_bytes() {
+    let is_numbered = match stem.as_bytes() {
         [a, b, c, b'1'..=b'9'] => {
             [b"com", b"lpt"].iter().any(|it| it.eq_ignore_ascii_case(&[*a, *b, *c]))
         }
         _ => false,
     };
-    DEVICES.iter().any(|it| it.eq_ignore_ascii_case(stem)) || numbered()
+    is_numbered || DEVICES.iter().any(|it| it.eq_ignore_ascii_case(stem))
 }
 
 /// Whether no rule could object to a name, except for reserved words: lowercase ASCII words joined

@@ -136,10 +136,10 @@ impl<'t> SplitDocument<'t> {
 /// Counts the line ends in a text: LF, CRLF or a lone CR.
 fn line_ends(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let ends = |(at, byte): (usize, &u8)| {
-        *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'))
-    };
-    bytes.iter().enumerate().filter(|it| ends(*it)).count()
+    let ends = bytes.iter().enumerate().filter(|(at, byte)| {
+        **byte == b'\n' || (**byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'))
+    });
+    ends.count()
 }
 
 /// Reads the fields of a frontmatter with the first reader that can.

@@ -108,10 +108,6 @@ pub(crate) fn longest(line: &str, most: usize, measure: impl Fn(&str) -> usize) 
         }
         return first_word(line, most, &measure);
     };
-    let fits = |end: usize| {
-        let attempt = format!("{}…", cut(line, end));
-        (measure(&attempt) <= most).then_some(attempt)
-    };
     // The ends of words after the part that already fits.
     let known = best.len() - '…'.len_utf8();
     let ends: Vec<usize> =
@@ -119,15 +115,15 @@ pub(crate) fn longest(line: &str, most: usize, measure: impl Fn(&str) -> usize) 
     let (mut low, mut high, mut step) = (0, ends.len(), 1);
     while low < high {
         let next = (low + step - 1).min(high - 1);
-        match fits(ends[next]) {
-            Some(attempt) => {
-                if attempt.len() > best.len() {
-                    best = attempt;
-                }
-                (low, step) = (next + 1, step * 2);
-            }
-            None => (high, step) = (next, 1),
+        let attempt = format!("{}…", cut(line, ends[next]));
+        if measure(&attempt) > most {
+            (high, step) = (next, 1);
+            continue;
         }
+        if attempt.len() > best.len() {
+            best = attempt;
+        }
+        (low, step) = (next + 1, step * 2);
     }
     Cow::Owned(best)
 }

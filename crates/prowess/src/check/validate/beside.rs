@@ -149,12 +149,10 @@ fn chains(
             (further && !linked.contains(&target) && exists(found, &target)).then_some(target)
         });
         if let Some(target) = deeper {
-            let message =
-                || format!("`{path}` links to `{target}`, which the instructions do not mention");
             report.note(
                 &rule::REFERENCE_CHAIN,
                 At::FILE,
-                message,
+                || format!("`{path}` links to `{target}`, which the instructions do not mention"),
                 "link to it from the instructions as well",
             );
         }
@@ -189,10 +187,10 @@ fn contents(path: &str, text: &str, report: &mut Report) {
     if lines <= LONG_REFERENCE {
         return;
     }
-    let beginning = || text.lines().take(CONTENTS_WITHIN);
-    let links = beginning().filter(|it| it.contains("](#")).count();
+    let mut beginning = text.lines().take(CONTENTS_WITHIN);
+    let links = beginning.clone().filter(|it| it.contains("](#")).count();
     if links < 3
-        && !beginning().any(|line: &str| {
+        && !beginning.any(|line: &str| {
             let line = line.to_lowercase();
             line.starts_with(['#', '*']) && TITLES.iter().any(|it| line.contains(it))
         })
@@ -258,15 +256,11 @@ fn unmentioned(
     if report.wants(&rule::RESOURCE_UNMENTIONED).is_none() {
         return;
     }
-    let read = |path: &str| {
-        let bytes = source.read_beside(&found.path, path).ok()?;
-        Some(String::from_utf8_lossy(&bytes).to_lowercase())
-    };
     let mut rest: Vec<&Resource> =
         resources(found).iter().filter(|it| !is_of_program(&it.path)).collect();
     let mut texts = vec![reading.document.body.text.to_lowercase()];
     if !rest.is_empty() && exists(found, INTERFACE) {
-        texts.splice(..0, read(INTERFACE));
+        texts.splice(..0, read_lowercase(source, found, INTERFACE));
     }
     let mut reads = MAX_READS;
     while let Some(text) = texts.pop() {
@@ -278,7 +272,7 @@ fn unmentioned(
         }
         let readable = reached.iter().filter(|it| it.is_text && it.size <= MAX_READ).take(reads);
         let before = texts.len();
-        texts.extend(readable.filter_map(|it| read(&it.path)));
+        texts.extend(readable.filter_map(|it| read_lowercase(source, found, &it.path)));
         reads -= texts.len() - before;
     }
     let Some(first) = rest.first().map(|it| &it.path) else { return };
@@ -296,6 +290,11 @@ fn unmentioned(
     );
 }
 
+fn read_lowercase(source: &dyn Source, found: &DiscoveredSkill, path: &str) -> Option<String> {
+    let bytes = source.read_beside(&found.path, path).ok()?;
+    Some(String::from_utf8_lossy(&bytes).to_lowercase())
+}
+
 /// Whether a file is found by a program, or is about the skill.
 fn is_of_program(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -309,11 +308,11 @@ fn leads_to(text: &str, path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let stem = name.split('.').next().unwrap_or(name);
     let top = folder.split('/').next().unwrap_or("");
-    let leads = |it: &str| it.len() > 2 && text.contains(it);
-    leads(name)
-        || leads(stem)
+    let has = |it: &str| it.len() > 2 && text.contains(it);
+    has(name)
+        || has(stem)
         || (!folder.is_empty()
-            && (leads(folder) || leads(&format!("{top}/")) || leads(&format!("`{top}`"))))
+            && (has(folder) || has(&format!("{top}/")) || has(&format!("`{top}`"))))
 }
 
 /// Checks `evals/evals.json` in either of the spellings that are in use.

@@ -2,7 +2,10 @@
 
 use prowess_frontmatter::{Field, Kind, Style, Value};
 
-use super::{guidance::is_template_text, hidden, name};
+use super::{
+    guidance::{is_in_brackets, is_template_text},
+    hidden, name,
+};
 use crate::{
     finding::{
         At, Report,
@@ -223,12 +226,10 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
 fn description(text: &str, at: At, report: &mut Report) {
     let length = text.chars().count();
     if length > MAX_DESCRIPTION {
-        let message =
-            || format!("the description has {length} characters, more than {MAX_DESCRIPTION}");
         report.note(
             &rule::DESCRIPTION_TOO_LONG,
             at,
-            message,
+            || format!("the description has {length} characters, more than {MAX_DESCRIPTION}"),
             "say what it does and when to use it; move the rest to the instructions",
         );
     } else if length > SHORTEST_LIST {
@@ -357,12 +358,11 @@ fn placeholder(
     report: &mut Report,
 ) {
     for (key, text) in [("name", &manifest.name), ("description", &manifest.description)] {
-        let whole = |open, close| text.starts_with(open) && text.ends_with(close);
-        let left = match key {
+        let is_unfilled = match key {
             "description" => is_template_text(text),
-            _ => whole("{{", "}}") || whole("[", "]") || text.starts_with("TODO"),
+            _ => is_in_brackets(text) || text.starts_with("TODO"),
         };
-        let field = fields.iter().find(|it| it.key == key).filter(|_| left);
+        let field = fields.iter().find(|it| it.key == key).filter(|_| is_unfilled);
         if let Some(field) = field {
             report.note(
                 &rule::PLACEHOLDER,

@@ -147,8 +147,7 @@ const SPELT: usize = 120;
 /// Decodes a hidden message, if it is readable.
 fn spelt(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8(bytes.to_vec()).ok()?;
-    let is_read = |c: char| !c.is_control() && c != '`';
-    let text: String = text.chars().map(|it| if is_read(it) { it } else { ' ' }).collect();
+    let text = text.replace(|c: char| c.is_control() || c == '`', " ");
     let text = visible(text.trim()).into_owned();
     let has_words = text.chars().any(char::is_alphanumeric);
     has_words.then(|| beginning(&text, SPELT).into_owned())

@@ -45,11 +45,16 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
         );
     }
     let marks = report.profile == Profile::Lenient;
-    let allowed = |c: char| c.is_alphanumeric() || c == '-' || (marks && is_combining_mark(c));
-    if let Some(odd) = normal.chars().find(|c| !allowed(*c)) {
-        let message =
-            || format!("the name `{normal}` has a character that is not allowed: `{odd}`");
-        report.note(&rule::NAME_CHARACTERS, at, message, hint);
+    let odd = normal
+        .chars()
+        .find(|c| !c.is_alphanumeric() && *c != '-' && !(marks && is_combining_mark(*c)));
+    if let Some(odd) = odd {
+        report.note(
+            &rule::NAME_CHARACTERS,
+            at,
+            || format!("the name `{normal}` has a character that is not allowed: `{odd}`"),
+            hint,
+        );
     }
     if let Some(folder) = folder.filter(|it| it.nfkc().collect::<String>() != normal) {
         report.note(
@@ -72,12 +77,10 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
         );
     }
     if let Some(word) = ["claude", "anthropic"].iter().find(|it| normal.contains(**it)) {
-        let message =
-            || format!("the name has the word `{word}`, which uploads to the Claude API refuse");
         report.note(
             &rule::NAME_RESERVED,
             at,
-            message,
+            || format!("the name has the word `{word}`, which uploads to the Claude API refuse"),
             "choose another name if you want to upload it",
         );
     }
@@ -166,7 +169,8 @@ static KNOWN: LazyLock<HashMap<String, &str>> =
     LazyLock::new(|| WELL_KNOWN.iter().map(|it| (similar(it), *it)).collect());
 
 /// Returns the well-known name that a name, or a part of it, resembles without being it.
-pub(super) fn pretended(name: &str) -> Option<&'static str> {
-    let looks = |part: &str| KNOWN.get(&similar(part)).copied().filter(|it| *it != part);
-    looks(name).or_else(|| name.split(['-', '_']).find_map(looks))
+pub(super) fn imitated(name: &str) -> Option<&'static str> {
+    std::iter::once(name)
+        .chain(name.split(['-', '_']))
+        .find_map(|part| KNOWN.get(&similar(part)).copied().filter(|it| *it != part))
 }

@@ -74,8 +74,10 @@ fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
     }
     // Dashes within a value end the frontmatter.
     let read = yaml_map(&text[DASHES.len()..closing]).unwrap_or_default();
-    let has = |key: &str| read.iter().any(|it| it.key == key && !it.value.is_null());
-    if has("name") && has("description") {
+    if ["name", "description"]
+        .iter()
+        .all(|key| read.iter().any(|it| it.key == *key && !it.value.is_null()))
+    {
         return false;
     }
     let line = 1 + text[..closing].matches('\n').count();
@@ -150,12 +152,11 @@ fn in_list(
 fn tab(text: &str, fields: &[Field<'_>]) -> Option<usize> {
     let mut free = Vec::new();
     literal(fields, &mut free);
-    let is_free = |at: usize| {
-        let line = &text[text[..at].rfind('\n').map_or(0, |it| it + 1)..at];
+    text.match_indices('\t').map(|it| it.0).find(|at| {
+        let line = &text[text[..*at].rfind('\n').map_or(0, |it| it + 1)..*at];
         let is_comment = line.trim_start().starts_with('#') || line.contains(" #");
-        is_comment || free.iter().any(|it| it.contains(&at))
-    };
-    text.match_indices('\t').map(|it| it.0).find(|at| !is_free(*at))
+        !is_comment && !free.iter().any(|it| it.contains(at))
+    })
 }
 
 /// Collects the ranges in which characters are literal.
@@ -165,9 +166,10 @@ fn literal(fields: &[Field<'_>], spans: &mut Vec<Range<usize>>) {
             Value::Scalar(it) if it.style != Style::Plain => spans.push(field.span.clone()),
             Value::Map(inner) => literal(inner, spans),
             Value::List(items) => {
-                let is_quoted =
-                    |it: &Value<'_>| matches!(it, Value::Scalar(it) if it.style != Style::Plain);
-                if items.iter().any(is_quoted) {
+                if items
+                    .iter()
+                    .any(|it| matches!(it, Value::Scalar(it) if it.style != Style::Plain))
+                {
                     spans.push(field.span.clone());
                 }
             }

@@ -131,9 +131,9 @@ fn map(text: &str, fields: &[Field<'_>]) -> Result<Map<String, Json>, Frontmatte
 fn is_text(text: &str, field: &Field<'_>) -> bool {
     let written = text.get(field.key_span.clone()).unwrap_or_default();
     let key = Scalar { text: (&*field.key).into(), style: Style::Plain };
-    let is_plain_text = || matches!(key.kind(), Kind::Text | Kind::Ambiguous);
     // Every JavaScript object already has it.
-    field.key != "__proto__" && (written.starts_with(['"', '\'']) || is_plain_text())
+    field.key != "__proto__"
+        && (written.starts_with(['"', '\'']) || matches!(key.kind(), Kind::Text | Kind::Ambiguous))
 }
 
 fn value(text: &str, value: &Value<'_>) -> Result<Json, FrontmatterError> {

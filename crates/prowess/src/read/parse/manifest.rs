@@ -220,8 +220,6 @@ impl ManifestBuilder<'_, '_> {
     /// Reads the fields of [`OWN`] that are under `metadata` and not at the top level; everything
     /// else there is the author's and is kept.
     fn take_nested(&mut self, fields: &[Field<'_>]) {
-        let is_said =
-            |key: &str| fields.iter().any(|it| canonical(&it.key) == key && !it.value.is_null());
         let mut seen: Vec<String> = Vec::new();
         let mut metadata = std::mem::take(&mut self.manifest.metadata).into_vec();
         metadata.retain(|field| {
@@ -237,7 +235,7 @@ impl ManifestBuilder<'_, '_> {
             let is_first = !seen.iter().any(|it| it == key);
             seen.push(key.to_owned());
             let approval = self.manifest.requires_approval;
-            let is_taken = is_first && !is_said(key) && take_own(field, &mut self.manifest);
+            let is_taken = is_first && !is_set(fields, key) && take_own(field, &mut self.manifest);
             self.manifest.requires_approval |= approval;
             !is_taken
         });
@@ -493,9 +491,12 @@ impl ManifestBuilder<'_, '_> {
             _ => &rule::SCALAR_NOT_TEXT,
         };
         let at = self.reading.at(field);
-        let message =
-            || format!("`{}` is {what}; it is read as the string `{}`", field.key, scalar.text);
-        self.report.note(rule, at, message, "put it in quotes");
+        self.report.note(
+            rule,
+            at,
+            || format!("`{}` is {what}; it is read as the string `{}`", field.key, scalar.text),
+            "put it in quotes",
+        );
     }
 
     fn wrong(&mut self, field: &Field<'_>, expected: &str) -> bool {
@@ -507,6 +508,10 @@ impl ManifestBuilder<'_, '_> {
             "see the field's documentation, or remove it",
         );
         false
+    }
+
+    fn has_noted(&self, rule: &Rule) -> bool {
+        self.report.findings.iter().any(|it| std::ptr::eq(it.rule, rule))
     }
 
     /// Rejects the skill if it has no name or description.
@@ -524,11 +529,9 @@ impl ManifestBuilder<'_, '_> {
             };
             (field.map_or(At::line(opening), |it| self.reading.at(it)), message)
         };
-        let noted =
-            |report: &Report, rule| report.findings.iter().any(|it| std::ptr::eq(it.rule, rule));
         let spoilt = [&rule::NAME_NOT_TEXT, &rule::NAME_CHARACTERS, &rule::NAME_PATH]
             .into_iter()
-            .any(|it| noted(self.report, it));
+            .any(|it| self.has_noted(it));
         if self.manifest.name.is_empty() && !spoilt {
             match folder.filter(|it| self.report.profile == Profile::Lenient && !it.is_empty()) {
                 Some(folder) if unfit_name(folder).is_some() => {
@@ -556,14 +559,18 @@ impl ManifestBuilder<'_, '_> {
                 }
             }
         }
-        if self.manifest.description.is_empty() && !noted(self.report, &rule::DESCRIPTION_NOT_TEXT)
-        {
+        if self.manifest.description.is_empty() && !self.has_noted(&rule::DESCRIPTION_NOT_TEXT) {
             let hint = "add `description:`, saying what the skill does and when to use it";
             let (at, message) = place("description");
             self.report.fatal(&rule::DESCRIPTION_MISSING, at, message, hint);
             self.usable = false;
         }
     }
+}
+
+/// Whether a field at the top level has a value.
+fn is_set(fields: &[Field<'_>], key: &str) -> bool {
+    fields.iter().any(|it| canonical(&it.key) == key && !it.value.is_null())
 }
 
 fn set<T>(place: &mut Option<T>, value: Option<T>) -> bool {

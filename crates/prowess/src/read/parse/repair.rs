@@ -56,8 +56,9 @@ pub(crate) fn requoted(text: &str) -> Option<String> {
 fn fields(text: &str) -> Option<Vec<Field<'static>>> {
     let fields = read(text).ok().or_else(|| yaml_fields(text).ok())?;
     // Positions in the repaired text differ from those in the file; only the lines are the same.
-    let unplaced = |it: Field<'_>| Field { key_span: 0..0, span: 0..0, ..it.into_owned() };
-    Some(fields.into_iter().map(unplaced).collect())
+    let fields =
+        fields.into_iter().map(|it| Field { key_span: 0..0, span: 0..0, ..it.into_owned() });
+    Some(fields.collect())
 }
 
 /// One repair.
@@ -78,15 +79,10 @@ fn colon(text: &str, line: usize) -> Option<usize> {
     let line = text.lines().nth(line - 1)?.trim_end();
     let margin = line.len() - line.trim_start().len();
     let value = value_of(&line[margin..]).map_or(0, |(head, _)| margin + head.len());
-    let from = |start: usize| {
-        Some(
-            start
-                + line[start..]
-                    .find(": ")
-                    .or_else(|| line.ends_with(':').then(|| line.len() - 1 - start))?,
-        )
-    };
-    from(value).or_else(|| from(0))
+    [value, 0].into_iter().find_map(|start| {
+        let at = line[start..].find(": ").map(|it| start + it);
+        at.or_else(|| line.ends_with(':').then(|| line.len() - 1))
+    })
 }
 
 /// A repaired entry, and the change made to it.
@@ -235,10 +231,10 @@ fn stray_hint(line: &str) -> &'static str {
 /// Repairs lines under `key: >` that are not indented, or less than the first of them.
 fn mend_block(first: &str, key: &str, rest: &[&str]) -> MendedLine {
     let mut text = format!("{first}\n");
-    let lines = || rest.iter().map(|it| indentation(it, usize::MAX));
-    let least = lines().find(|it| !it.1.is_empty()).map_or(0, |it| it.0);
+    let lines = rest.iter().map(|it| indentation(it, usize::MAX));
+    let least = lines.clone().find(|it| !it.1.is_empty()).map_or(0, |it| it.0);
     let more = if least == 0 { 2 } else { 0 };
-    for (indent, content) in lines() {
+    for (indent, content) in lines {
         let indent = if content.is_empty() { 0 } else { indent.max(least) + more };
         text.push_str(&format!("{}{content}\n", " ".repeat(indent)));
     }
@@ -303,7 +299,6 @@ struct Fault {
 }
 
 fn fault(value: &str, rest: &[&str]) -> Fault {
-    let has_colon = |line: &str| line.contains(": ") || line.trim_end().ends_with(':');
     let hint = "put the value in quotes";
     if value.starts_with(['"', '\'']) {
         let hint = "put the value in single quotes, and write a single quote inside it twice";
@@ -317,7 +312,8 @@ fn fault(value: &str, rest: &[&str]) -> Fault {
     if value.starts_with(['[', '{', '@', '`', '%', '*', '&', '!', '?', '|', '>', '-']) {
         return Fault { line: 0, is_colon: false, why: "because of its first character", hint };
     }
-    if let Some(line) = std::iter::once(&value).chain(rest).position(|it| has_colon(it)) {
+    let mut lines = std::iter::once(&value).chain(rest);
+    if let Some(line) = lines.position(|it| it.contains(": ") || it.trim_end().ends_with(':')) {
         return Fault { line, is_colon: true, why: "because of the colon in it", hint };
     }
     match rest.iter().position(|it: &&str| !it.is_empty() && !it.starts_with([' ', '\t'])) {

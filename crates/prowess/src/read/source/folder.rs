@@ -3,6 +3,7 @@
 //! A link is followed only to targets inside the configured directories.
 
 use std::{
+    ffi::OsStr,
     io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
@@ -92,9 +93,12 @@ impl Folder {
 
     /// Whether it is the same directory, with the same allowed targets of links.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let place = |it: &Self| rustix::fs::fstat(&it.directory).map(|it| (it.st_dev, it.st_ino));
-        let is_there = place(self).is_ok_and(|it| place(other) == Ok(it));
-        is_there && self.identity() == other.identity() && self.allowed == other.allowed
+        let [own, others] = [self, other]
+            .map(|it| rustix::fs::fstat(&it.directory).map(|it| (it.st_dev, it.st_ino)));
+        own.is_ok()
+            && own == others
+            && self.identity() == other.identity()
+            && self.allowed == other.allowed
     }
 
     /// Returns the directory as given.
@@ -116,10 +120,9 @@ impl Folder {
     /// skills. Also returns where links from there may lead: from a single skill to its neighbours
     /// too.
     pub(crate) fn resolve_checked(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
-        let is_document = |it: &std::ffi::OsStr| it.eq_ignore_ascii_case(SKILL_FILE);
         let folder = match std::fs::metadata(path)?.is_dir() {
             true => path,
-            false if path.file_name().is_some_and(is_document) => {
+            false if path.file_name().is_some_and(is_skill_file) => {
                 path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
             }
             false => {
@@ -127,7 +130,8 @@ impl Folder {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
             }
         };
-        let is_skill = std::fs::read_dir(folder)?.flatten().any(|it| is_document(&it.file_name()));
+        let is_skill =
+            std::fs::read_dir(folder)?.flatten().any(|it| is_skill_file(&it.file_name()));
         let real = std::fs::canonicalize(folder)?;
         let root = real.parent().filter(|_| is_skill).unwrap_or(&real).to_owned();
         Ok((folder.to_owned(), root))
@@ -302,11 +306,12 @@ impl Folder {
         for entry in &entries.names {
             let is_folder =
                 matches!(entry.kind, FileType::Directory | FileType::Symlink | FileType::Unknown);
-            let is_skipped = || match &self.repository {
-                Some(repository) => repository.skips(folder, &entry.name),
-                None => is_skipped(&entry.name),
-            };
-            if !is_folder || is_skipped() {
+            let is_skipped = is_folder
+                && match &self.repository {
+                    Some(repository) => repository.skips(folder, &entry.name),
+                    None => is_skipped(&entry.name),
+                };
+            if !is_folder || is_skipped {
                 continue;
             }
             if entry.is_text {
@@ -514,6 +519,10 @@ pub(super) fn document(names: &[FolderEntry]) -> Option<usize> {
             names.iter().enumerate().filter(|it| it.1.name.eq_ignore_ascii_case(SKILL_FILE));
         spelt.min_by(|a, b| a.1.name.cmp(&b.1.name)).map(|it| it.0)
     })
+}
+
+fn is_skill_file(name: &OsStr) -> bool {
+    name.eq_ignore_ascii_case(SKILL_FILE)
 }
 
 /// Whether a folder is skipped: hidden folders and those of package managers contain no skills.

@@ -85,12 +85,13 @@ impl Source for Memory {
         };
         let size = head.len() as u64;
         let head = head.to_vec();
-        let is_omitted =
-            |it: &(&str, &[u8])| it.0 != SKILL_FILE && it.1.len() as u64 > limits.max_file_size;
         let omitted = match listing {
-            Listing::AtOnce => {
-                self.inside(folder).filter(is_omitted).map(|it| it.1.len() as u64).sum()
-            }
+            Listing::AtOnce => self
+                .inside(folder)
+                .filter(|it| it.0 != SKILL_FILE)
+                .map(|it| it.1.len() as u64)
+                .filter(|it| *it > limits.max_file_size)
+                .sum(),
             Listing::OnDemand => 0,
         };
         let (real, linked, modified) = (None, false, None);

@@ -38,7 +38,6 @@ pub(super) fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<V
 /// not followed.
 pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, ReadError> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
-    let refused = |errno: Errno| failed(errno.into());
     let file = match open_plain(path, allowed) {
         Some(file) => file,
         None => {
@@ -46,10 +45,10 @@ pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, R
             if !is_inside(&real, allowed) {
                 return Err(ReadError::Outside { path: path.to_owned() });
             }
-            open_file(&real).map_err(refused)?
+            open_file(&real).map_err(|it| failed(it.into()))?
         }
     };
-    let stat = rustix::fs::fstat(&file).map_err(refused)?;
+    let stat = rustix::fs::fstat(&file).map_err(|it| failed(it.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(ReadError::NotRegular { path: path.to_owned() });
     }

@@ -70,11 +70,13 @@ impl Repository {
 
     /// Reads the `.gitignore` of a folder, before its subfolders are checked.
     pub(super) fn enter(&self, folder: &Path, entries: &Entries) {
-        let is_file = |it: FileType| matches!(it, FileType::RegularFile | FileType::Unknown);
         let mut names = entries.names.iter();
         let mut inside = lock(&self.inside);
         inside.remove(folder);
-        if !names.any(|it| &*it.name == ".gitignore" && is_file(it.kind)) {
+        if !names.any(|it| {
+            &*it.name == ".gitignore"
+                && matches!(it.kind, FileType::RegularFile | FileType::Unknown)
+        }) {
             return;
         }
         let flags = FILE | OFlags::NOFOLLOW;
@@ -127,11 +129,11 @@ pub(super) fn has_output(folder: &Path, entries: &Entries) -> bool {
 /// one, and everything that is not a link.
 pub(super) fn is_link_of_note(root: &Path, folder: &Path, trouble: &Trouble) -> bool {
     let folder = root.join(folder);
-    let is_among_skills = || folder.iter().rev().take(2).any(|it| is_skills(Some(it)));
+    let is_among_skills = folder.iter().rev().take(2).any(|it| is_skills(Some(it)));
     match trouble {
-        Trouble::Escapes(real) => is_among_skills() || real.join(SKILL_FILE).is_file(),
-        Trouble::Circle => is_among_skills(),
-        Trouble::Io(error) => error.kind() != std::io::ErrorKind::NotFound || is_among_skills(),
+        Trouble::Escapes(real) => is_among_skills || real.join(SKILL_FILE).is_file(),
+        Trouble::Circle => is_among_skills,
+        Trouble::Io(error) => error.kind() != std::io::ErrorKind::NotFound || is_among_skills,
         _ => true,
     }
 }
