@@ -6,7 +6,7 @@ use crate::{
     finding::rule::Profile,
     index::{index_of, search_in},
     read::{
-        gather::Place,
+        gather::SourceFolder,
         parse::parse,
         scan_cache::{CachedSkill, ScanCache},
         source::{Cache, VisitMarks},
@@ -26,10 +26,10 @@ pub fn encode_cached(texts: &[&str]) -> [Vec<u8>; 2] {
             findings: parsed.findings,
             state: Some([7; 16]),
         };
-        let place = Place { source, folder: PathBuf::from("folder"), depth: 1, links: 0 };
+        let place = SourceFolder { source, folder: PathBuf::from("folder"), depth: 1, links: 0 };
         recall.keep_skill(&place, &VisitMarks::default(), &kept);
     }
-    [recall.renewed(0).unwrap_or_default(), index_of(texts)]
+    [recall.updated_bytes(0).unwrap_or_default(), index_of(texts)]
 }
 
 /// Decodes bytes as cached visits, and as an index that is searched and rebuilt. Returns the number

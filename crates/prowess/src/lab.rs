@@ -64,7 +64,7 @@ fn can_be_matched(skill: &Skill) -> bool {
 }
 
 /// Maps items on one thread for each core, keeping their order.
-fn mapped<I: Sync, T: Send>(
+fn map_parallel<I: Sync, T: Send>(
     items: &[I],
     progress: Progress<'_>,
     map: impl Fn(&I) -> T + Sync,

@@ -69,7 +69,7 @@ pub struct Library {
     /// The index, built by the first request.
     pub(crate) searchable: Arc<OnceLock<Searchable>>,
     /// The location of the cached index, if there is a cache.
-    pub(crate) kept: Option<IndexPlace>,
+    pub(crate) cached_index: Option<IndexPlace>,
 }
 
 /// The reason why no library was loaded. A fault of a skill or directory is a [`Finding`] instead.
@@ -101,8 +101,8 @@ impl Library {
     #[must_use]
     pub fn keeping(&self, is_kept: impl Fn(&Skill) -> bool) -> Self {
         let skills = self.skills.iter().filter(|it| is_kept(it)).cloned().collect();
-        let kept = self.kept.clone().map(|it| IndexPlace { is_whole: false, ..it });
-        Self { skills, searchable: Arc::default(), kept, ..self.clone() }
+        let cached_index = self.cached_index.clone().map(|it| IndexPlace { is_whole: false, ..it });
+        Self { skills, searchable: Arc::default(), cached_index, ..self.clone() }
     }
 
     /// Returns every skill, sorted by name, including shadowed ones.
@@ -171,17 +171,17 @@ impl Library {
 
     /// Returns the skill that is found by exactly this name.
     fn get_exact(&self, name: &str) -> Option<&Arc<Skill>> {
-        self.skills.get(self.from(name)).filter(|it| &*it.manifest.name == name)
+        self.skills.get(self.lower_bound(name)).filter(|it| &*it.manifest.name == name)
     }
 
     /// Returns the skills of one name, the one that takes precedence first.
     fn all_named(&self, name: &str) -> &[Arc<Skill>] {
-        let rest = &self.skills[self.from(name)..];
+        let rest = &self.skills[self.lower_bound(name)..];
         &rest[..rest.partition_point(|it| &*it.manifest.name == name)]
     }
 
     /// Returns the position of the first name that does not sort before `name`.
-    fn from(&self, name: &str) -> usize {
+    fn lower_bound(&self, name: &str) -> usize {
         self.skills.partition_point(|it| &*it.manifest.name < name)
     }
 
@@ -201,26 +201,30 @@ impl Library {
 
     /// Returns the position of the skill that is found by exactly this name.
     pub(crate) fn exact_position(&self, name: &str) -> Option<u32> {
-        self.get_exact(name).map(|_| self.from(name) as u32)
+        self.get_exact(name).map(|_| self.lower_bound(name) as u32)
     }
 
     /// Returns the position of a skill of this library.
     pub(crate) fn position_of(&self, skill: &Skill) -> Option<usize> {
         let name = &*skill.manifest.name;
         let at = self.all_named(name).iter().position(|it| std::ptr::eq(&**it, skill));
-        at.map(|it| self.from(name) + it)
+        at.map(|it| self.lower_bound(name) + it)
     }
 
     /// Whether some name starts with these letters.
     pub(crate) fn has_name_from(&self, start: &str) -> bool {
-        let first = self.skills.get(self.from(start));
+        let first = self.skills.get(self.lower_bound(start));
         first.is_some_and(|it| it.manifest.name.starts_with(start))
     }
 
     /// Returns the index over all skills. The first caller waits until their instructions are read.
     pub(crate) fn searchable(&self) -> &Searchable {
         self.searchable.get_or_init(|| {
-            Searchable::new(&self.skills, self.options.embedder.as_ref(), self.kept.as_ref())
+            Searchable::new(
+                &self.skills,
+                self.options.embedder.as_ref(),
+                self.cached_index.as_ref(),
+            )
         })
     }
 

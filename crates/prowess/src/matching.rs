@@ -10,7 +10,7 @@ mod activate;
 #[doc(hidden)]
 pub mod fitting;
 
-pub(crate) use self::mention::{invoked, mentioned};
+pub(crate) use self::mention::{invoked_skill, mentioned_skills};
 pub use self::{
     activate::{Activate, Activation, Matching, Strategy, Unknown, activate, matches_by},
     why::{MatchedField, Reason, why},
@@ -59,17 +59,17 @@ pub fn matches_among<'lib>(
 ) -> Vec<Match<'lib>> {
     let searchable = library.searchable();
     let mentions = mentions(library, request);
-    let (mentioned, request) = (&mentions.known, &*mentions.rest(request));
+    let (mentioned, request) = (&mentions.known, &*mentions.without_mentions(request));
     let query = searchable.query(request);
     let meant = searchable.meaning_scores(request);
-    let written = mention::written(request);
-    let named = mention::named(library, &written);
+    let written = mention::written_words(request);
+    let named = mention::named_skills(library, &written);
     let also = [&mentioned[..], &named, &meant.nearest].concat();
     let found = search::search(&searchable.index, &query, CLOSELY, &also, |document: u32| {
         wanted(&library.skills[document as usize])
     });
     let features = rank::features(&searchable.index, &query, &found);
-    let long = query.long();
+    let long = query.length();
     let ranked = found.iter().zip(features).map(|(&(document, _), features)| {
         // A short request may be a name written as one word.
         let is_in_name =

@@ -41,7 +41,7 @@ pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> 
                 block(
                     &mut body,
                     "json",
-                    &pretty(&json!({ "tool": step.tool, "params": step.params })),
+                    &to_pretty_json(&json!({ "tool": step.tool, "params": step.params })),
                 );
                 body.push('\n');
             }
@@ -51,12 +51,12 @@ pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> 
     }
     if let Some(parameters) = parameters {
         body.push_str("\n## Parameters\n\n");
-        block(&mut body, "json", &pretty(parameters));
+        block(&mut body, "json", &to_pretty_json(parameters));
     }
     body
 }
 
-fn pretty(json: &Json) -> String {
+fn to_pretty_json(json: &Json) -> String {
     serde_json::to_string_pretty(json).expect("a JSON value can always be written")
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     out.text("compatibility", manifest.compatibility.as_deref());
     match manifest.allowed_tools.to_text() {
         Some(tools) if tools.is_empty() => {}
-        Some(tools) => out.put("allowed-tools", text(tools)),
+        Some(tools) => out.put("allowed-tools", text_value(tools)),
         None => out.list("allowed-tools", &manifest.allowed_tools.0),
     }
     nested.extend(manifest.metadata.iter().cloned());
@@ -127,7 +127,7 @@ fn own_fields(manifest: &Manifest) -> (Vec<Field<'_>>, Vec<Field<'_>>) {
         .iter()
         .all(|it| it.trim() == &**it && !it.is_empty() && !it.contains([',', '\n']));
     if are_plain && !manifest.tags.is_empty() && noted("tags").is_none() {
-        own.put("tags", text(manifest.tags.join(", ")));
+        own.put("tags", text_value(manifest.tags.join(", ")));
     }
     own.text("source", manifest.source.as_deref());
     own.text("created-by", manifest.created_by.as_deref());
@@ -169,6 +169,6 @@ impl<'m> Fields<'m> {
     }
 }
 
-fn text(text: String) -> Value<'static> {
+fn text_value(text: String) -> Value<'static> {
     Value::Scalar(Scalar { text: text.into(), style: Style::Quoted })
 }

@@ -17,8 +17,8 @@ use super::{
 use crate::{
     disclosure::{
         catalog::block,
-        disclose::{Level, rendered},
-        invoke::{filled, with_files},
+        disclose::{Level, render_cached},
+        invoke::{fill_instructions, with_files},
         marker::Marker,
     },
     read::source::ReadError,
@@ -232,8 +232,8 @@ impl Offer {
         if chosen.level >= Level::Brief {
             let instructions = skill.text()?;
             let arguments = chosen.arguments.as_deref();
-            let invoked = arguments.map(|it| filled(skill, &instructions, Some(it)));
-            let told = rendered(skill, instructions);
+            let invoked = arguments.map(|it| fill_instructions(skill, &instructions, Some(it)));
+            let told = render_cached(skill, instructions);
             if chosen.level >= Level::Full {
                 let full = invoked.unwrap_or_else(|| told.full.clone());
                 contents.push((Level::Full, with_files(skill, full)));

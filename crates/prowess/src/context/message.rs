@@ -57,7 +57,7 @@ impl Message {
     }
 
     /// Returns the number of images and files in it.
-    pub(super) fn attached(&self) -> usize {
+    pub(super) fn attachments(&self) -> usize {
         self.parts.iter().filter(|it| it["type"] != "text").count()
     }
 }

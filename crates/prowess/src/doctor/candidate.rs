@@ -10,7 +10,7 @@ use std::{
 
 use prowess_frontmatter::{Field, Quirk, Value};
 
-use super::look::{Leaf, Link};
+use super::survey::{ClientPath, Link};
 use crate::{
     clients::{Symptom, symptom::OPEN},
     finding::{
@@ -20,7 +20,7 @@ use crate::{
     library::load::whole_characters,
     read::{
         manifest::Status,
-        parse::{self, Encoding, canonical, decode, requoted},
+        parse::{self, Encoding, canonical, decode, quote_values},
         source::{DiscoveredSkill, Folder, Source as _},
     },
 };
@@ -31,7 +31,7 @@ pub(super) struct Candidate {
     /// The path of the file, as displayed.
     pub(super) path: Arc<Path>,
     /// The name of the file.
-    pub(super) spelt: String,
+    pub(super) file_name: String,
     pub(super) size: u64,
     pub(super) body: u64,
     pub(super) is_utf8: bool,
@@ -94,8 +94,9 @@ impl Candidate {
     }
 
     /// Returns the name of its folder, on the path by which a client finds it.
-    pub(super) fn folder(&self, leaf: Option<&Leaf<'_>>) -> String {
-        let within = leaf.and_then(|it| it.within.file_name().or_else(|| it.root.file_name()));
+    pub(super) fn folder(&self, client_path: Option<&ClientPath<'_>>) -> String {
+        let within =
+            client_path.and_then(|it| it.within.file_name().or_else(|| it.root.file_name()));
         within
             .or_else(|| self.path.parent().and_then(Path::file_name))
             .unwrap_or_default()
@@ -138,7 +139,7 @@ impl Candidate {
         found.head.hash(&mut hasher);
         let mut candidate = Self {
             path: found.path.clone(),
-            spelt: found.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            file_name: found.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             size: found.size,
             body: found.size.saturating_sub(document.body.start as u64),
             is_utf8: decoded.invalid.is_none() && decoded.encoding != Encoding::Utf16,
@@ -149,7 +150,7 @@ impl Candidate {
             has_duplicates: has_duplicates(fields),
             text,
             is_mendable: text == Text::Mended
-                && document.frontmatter.is_some_and(|it| requoted(it.text).is_some()),
+                && document.frontmatter.is_some_and(|it| quote_values(it.text).is_some()),
             fault: bad.map(|it| Fault {
                 line: it.line,
                 is_yaml: *it.rule == rule::YAML_NOT_MAP,
@@ -174,7 +175,7 @@ impl Candidate {
         candidate.open = OPEN
             .iter()
             .copied()
-            .filter(|it| !it.is_of_way() && it.applies_to(&candidate, None))
+            .filter(|it| !it.is_about_path() && it.applies_to(&candidate, None))
             .collect();
         let is_certain = document.frontmatter.is_some()
             && document.quirks.is_empty()

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{Diagnosis, VerdictReason, diagnose::ClientView, look::Look};
+use super::{Diagnosis, VerdictReason, diagnose::ClientView, survey::Survey};
 use crate::clients::{Clash, Client, Verdict};
 
 /// For a client that does not find a skill, substitutes a copy of it that it finds.
@@ -34,12 +34,16 @@ pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
 }
 
 /// Adds to every skill that a client finds the reasons that are caused by others of its name.
-pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<ClientView<'_>>]) {
+pub(super) fn resolve(
+    client: &'static Client,
+    survey: &Survey,
+    seen: &mut [Option<ClientView<'_>>],
+) {
     if client.clash == Clash::Both {
         return;
     }
     let mut noted: Vec<(usize, VerdictReason)> = Vec::new();
-    for rivals in rivals(client, look, seen) {
+    for rivals in rivals(client, survey, seen) {
         let rank = |it: usize| seen[it].as_ref().map_or(usize::MAX, |it| it.rank);
         for (at, number) in rivals.iter().copied().enumerate() {
             // The first is compared with the second, all others with the first.
@@ -49,9 +53,9 @@ pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<C
                 continue;
             }
             let path = seen[other].as_ref().and_then(|it| it.diagnosis.path.as_deref());
-            let path = path.unwrap_or(&look.candidates[other].path).display();
+            let path = path.unwrap_or(&survey.candidates[other].path).display();
             let (verdict, what) = match client.clash {
-                _ if look.are_same(number, other) => (Verdict::Loads, "is a copy of it"),
+                _ if survey.are_same(number, other) => (Verdict::Loads, "is a copy of it"),
                 Clash::First if !is_even => {
                     (Verdict::Shadowed, "has the same name and comes first")
                 }
@@ -78,14 +82,14 @@ pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<C
 
 /// Returns groups of several candidates that have one name in a client, in the order in which it
 /// looks at them. Those that it rejects are left out.
-fn rivals(client: &Client, look: &Look, seen: &[Option<ClientView<'_>>]) -> Vec<Vec<usize>> {
+fn rivals(client: &Client, survey: &Survey, seen: &[Option<ClientView<'_>>]) -> Vec<Vec<usize>> {
     let mut named: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
     for (number, it) in seen.iter().enumerate() {
-        let Some(ClientView { rank, leaf, diagnosis }) = it else { continue };
+        let Some(ClientView { rank, client_path, diagnosis }) = it else { continue };
         if diagnosis.verdict < Verdict::Refused {
-            let candidate = &look.candidates[number];
+            let candidate = &survey.candidates[number];
             let own = candidate.name.clone().filter(|_| !client.by_folder);
-            let name = own.unwrap_or_else(|| candidate.folder(Some(leaf)));
+            let name = own.unwrap_or_else(|| candidate.folder(Some(client_path)));
             named.entry(name).or_default().push((*rank, number));
         }
     }

@@ -14,7 +14,7 @@ use super::{
     analyse::Analyser,
     document::{Document, Tally, Text},
     inverted::{ALONE, COMMON, Index, Key, Numbers, Sections, Words},
-    packed::{length, put},
+    packed::{encode, encoded_len},
     words::Term,
 };
 use crate::progress::WorkCounter;
@@ -84,9 +84,9 @@ impl Index {
             return None;
         }
         if !known.is_empty() {
-            worked.push(WorkerResult::again(old, &known));
+            worked.push(WorkerResult::from_existing(old, &known));
         }
-        Some(merged(worked))
+        Some(merge(worked))
     }
 }
 
@@ -112,12 +112,12 @@ struct IndexedDocument {
 impl WorkerResult {
     /// Recreates a worker's result from the documents of an existing index; term numbers are its
     /// ids.
-    fn again(old: &Index, known: &[IndexedDocument]) -> Self {
+    fn from_existing(old: &Index, known: &[IndexedDocument]) -> Self {
         let mut uses = vec![0_u32; old.len()];
         known.iter().for_each(|it| uses[it.place as usize] += 1);
         let mut documents: Vec<Document> = Vec::new();
         documents.resize_with(old.len(), Document::default);
-        let ids = 0..old.ids() as u32;
+        let ids = 0..old.id_count() as u32;
         for id in ids.clone() {
             old.postings(id, |document, impact| {
                 if uses.get(document as usize).is_some_and(|it| *it > 0) {
@@ -142,7 +142,7 @@ impl WorkerResult {
     }
 }
 
-fn merged(mut worked: Vec<WorkerResult>) -> Index {
+fn merge(mut worked: Vec<WorkerResult>) -> Index {
     let (terms, counts) = give_ids(&mut worked);
     let mut documents: Vec<_> = worked.into_iter().flat_map(|it| it.documents).collect();
     documents.sort_unstable_by_key(|it| it.0);
@@ -160,7 +160,7 @@ fn merged(mut worked: Vec<WorkerResult>) -> Index {
 
 /// A term as numbered by one worker.
 #[derive(Debug, Clone, Copy)]
-struct Met {
+struct WorkerTerm {
     term: Term,
     /// The number of the worker's documents in which it occurs.
     count: u32,
@@ -172,18 +172,23 @@ struct Met {
 /// of documents in which it occurs.
 fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
     let mut ids: Vec<Vec<u32>> = worked.iter().map(|it| vec![0; it.terms.len()]).collect();
-    let mut met: Vec<Met> = Vec::new();
+    let mut found: Vec<WorkerTerm> = Vec::new();
     for (worker, (WorkerResult { documents, terms, .. }, counts)) in
         worked.iter().zip(&mut ids).enumerate()
     {
         let numbers = documents.iter().flat_map(|it| &it.1.terms);
         numbers.for_each(|it| counts[*it as usize] += 1);
         let own = terms.iter().zip(counts).enumerate().filter(|it| *it.1.1 > 0);
-        met.extend(own.map(|(number, (&term, &mut count))| Met { term, count, worker, number }));
+        found.extend(own.map(|(number, (&term, &mut count))| WorkerTerm {
+            term,
+            count,
+            worker,
+            number,
+        }));
     }
-    met.sort_unstable_by_key(|it| it.term);
-    let same = met.chunk_by(|a, b| a.term == b.term);
-    let mut all: Vec<(u32, &[Met])> =
+    found.sort_unstable_by_key(|it| it.term);
+    let same = found.chunk_by(|a, b| a.term == b.term);
+    let mut all: Vec<(u32, &[WorkerTerm])> =
         same.map(|same| (same.iter().map(|it| it.count).sum(), same)).collect();
     let common = all.len().min(COMMON);
     if common < all.len() {
@@ -205,18 +210,18 @@ fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
 /// Encodes the postings of each id; also returns where each begins.
 fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
     let mut sizes: Vec<u32> =
-        counts.iter().map(|it| if *it > 1 { length(*it) } else { 0 }).chain([0]).collect();
+        counts.iter().map(|it| if *it > 1 { encoded_len(*it) } else { 0 }).chain([0]).collect();
     let mut last = vec![0; counts.len()];
     for (document, Document { terms, .. }) in (0..).zip(documents) {
         for id in terms.iter().map(|it| *it as usize).filter(|id| counts[*id] > 1) {
-            sizes[id] += length(document - mem::replace(&mut last[id], document)) + 1;
+            sizes[id] += encoded_len(document - mem::replace(&mut last[id], document)) + 1;
         }
     }
-    let mut starts = starts(sizes);
+    let mut starts = offsets(sizes);
     let mut postings = vec![0; starts.pop().unwrap_or(0) as usize];
     let mut ends = starts.clone();
     for (end, count) in ends.iter_mut().zip(counts).filter(|it| *it.1 > 1) {
-        *end += put(&mut postings[*end as usize..], *count);
+        *end += encode(&mut postings[*end as usize..], *count);
     }
     last.fill(0);
     for (document, Document { terms, impacts, .. }) in (0..).zip(documents) {
@@ -227,7 +232,7 @@ fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
             }
             let mut end = ends[id];
             let distance = document - mem::replace(&mut last[id], document);
-            end += put(&mut postings[end as usize..], distance);
+            end += encode(&mut postings[end as usize..], distance);
             postings[end as usize] = *impact;
             ends[id] = end + 1;
         }
@@ -236,7 +241,7 @@ fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
 }
 
 /// Returns the start offsets of consecutive items, given their sizes.
-fn starts(mut sizes: Vec<u32>) -> Vec<u32> {
+fn offsets(mut sizes: Vec<u32>) -> Vec<u32> {
     let mut start = 0;
     for size in &mut sizes {
         start += mem::replace(size, start);

@@ -66,7 +66,7 @@ pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&RankedDocument]) 
         found / (found + TELLING),
         features[rank::WHOLE_NAME],
         features[rank::NAME_FOUND],
-        query.long(),
+        query.length(),
         (index.len() as f32).ln_1p() / 10.0,
     ])
 }

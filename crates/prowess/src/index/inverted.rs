@@ -90,7 +90,7 @@ impl Index {
         let starts = index.word_starts().iter().map(|it| number(*it));
         let lengths = starts.clone().zip(starts.skip(1)).map(|(from, to)| to.checked_sub(from));
         let is_sound = index.keys().len() == index.len()
-            && index.ids() == index.starts().len()
+            && index.id_count() == index.starts().len()
             && lengths.into_iter().all(|it| it.is_some_and(|it| it <= MOST_UNITS));
         is_sound.then_some(index)
     }
@@ -106,12 +106,12 @@ impl Index {
     }
 
     /// Returns the number of ids.
-    pub(crate) fn ids(&self) -> usize {
+    pub(crate) fn id_count(&self) -> usize {
         self.terms().len()
     }
 
     pub(crate) fn id(&self, term: Term) -> Option<u32> {
-        let (common, rare) = self.terms().split_at(self.ids().min(COMMON));
+        let (common, rare) = self.terms().split_at(self.id_count().min(COMMON));
         let find = |terms: &[[u8; 4]]| terms.binary_search_by_key(&term.0, |it| number(*it));
         let at = find(common).or_else(|_| find(rare).map(|at| common.len() + at));
         at.ok().map(|it| it as u32)
@@ -126,7 +126,7 @@ impl Index {
     pub(crate) fn count(&self, id: u32) -> u32 {
         match self.start(id) {
             Some(start) if start & ALONE != 0 => 1,
-            Some(start) => packed::take(&mut self.postings_from(start)).unwrap_or(0),
+            Some(start) => packed::decode(&mut self.postings_from(start)).unwrap_or(0),
             None => 0,
         }
     }
@@ -139,10 +139,10 @@ impl Index {
             return take((start & !ALONE) >> 8, start as u8);
         }
         let mut packed = self.postings_from(start);
-        let count = packed::take(&mut packed).unwrap_or(0);
+        let count = packed::decode(&mut packed).unwrap_or(0);
         let mut document = 0_u32;
         for _ in 0..count {
-            let Some(distance) = packed::take(&mut packed) else { return };
+            let Some(distance) = packed::decode(&mut packed) else { return };
             let Some((impact, rest)) = packed.split_first() else { return };
             packed = rest;
             document = document.wrapping_add(distance);
@@ -312,13 +312,13 @@ impl Sieve {
 
 impl Numbers<'_> {
     /// Returns the maximum number of numbers.
-    pub(crate) fn most(&self) -> usize {
+    pub(crate) fn max_len(&self) -> usize {
         self.0.len()
     }
 
     /// Skips runs of numbers that are not in the sieve, at most `most` numbers; returns how many.
     #[inline]
-    pub(crate) fn pass(&mut self, most: usize, sieve: &Sieve) -> usize {
+    pub(crate) fn skip_unlisted(&mut self, most: usize, sieve: &Sieve) -> usize {
         let runs = self.0.as_chunks().0.iter().take(most / RUN);
         let passed = RUN * runs.take_while(|it| !sieve.has_any(it)).count();
         self.0 = &self.0[passed..];
@@ -358,7 +358,7 @@ mod tests {
             sieve.insert(wanted);
             let (mut numbers, mut at, mut found) = (Numbers(&units), 0, Vec::new());
             loop {
-                at += numbers.pass(ids.len() - at, &sieve);
+                at += numbers.skip_unlisted(ids.len() - at, &sieve);
                 let Some(id) = numbers.next() else { break };
                 assert_eq!(id, ids[at]);
                 found.extend((sieve.has(id) && id == wanted).then_some(at));

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, hash::BuildHasherDefault, sync::LazyLock};
 
-use super::words::{AsIs, hash};
+use super::words::{IdentityHasher, hash};
 
 /// Sorted phrases, each with the words that skills use for it: `deck slide` TAB `present
 /// powerpoint|theme`, all of them stems, the closest before the bar; behind a `=` if the phrase is
@@ -22,16 +22,17 @@ const TRANSLATION: char = '=';
 const APART: usize = 2;
 
 /// The position in the table of the phrases that begin with a stem.
-static STARTS: LazyLock<HashMap<u64, usize, BuildHasherDefault<AsIs>>> = LazyLock::new(|| {
-    let mut starts = HashMap::default();
-    let mut at = 0;
-    for line in TABLE.split_inclusive('\n') {
-        let first = line.split([' ', '\t']).next().unwrap_or_default();
-        starts.entry(hash(first.as_bytes())).or_insert(at);
-        at += line.len();
-    }
-    starts
-});
+static STARTS: LazyLock<HashMap<u64, usize, BuildHasherDefault<IdentityHasher>>> =
+    LazyLock::new(|| {
+        let mut starts = HashMap::default();
+        let mut at = 0;
+        for line in TABLE.split_inclusive('\n') {
+            let first = line.split([' ', '\t']).next().unwrap_or_default();
+            starts.entry(hash(first.as_bytes())).or_insert(at);
+            at += line.len();
+        }
+        starts
+    });
 
 /// A phrase of a request that is in the lexicon.
 pub(crate) struct Phrase {
@@ -69,13 +70,14 @@ pub(crate) fn phrase_at(said: &[impl AsRef<str>], place: usize) -> Option<Phrase
     let lines = TABLE[*STARTS.get(&hash(first.as_bytes()))?..].lines();
     let phrases = lines.filter_map(|it| it.split_once('\t'));
     let own = phrases.take_while(|it| it.0.split(' ').next() == Some(first));
-    let found =
-        own.filter_map(|(phrase, words)| Some(Phrase { at: places(phrase, said, place)?, words }));
+    let found = own.filter_map(|(phrase, words)| {
+        Some(Phrase { at: phrase_positions(phrase, said, place)?, words })
+    });
     found.max_by_key(|it| it.at.len())
 }
 
 /// Returns the positions of the stems of a phrase that begins at a position.
-fn places(phrase: &str, said: &[impl AsRef<str>], place: usize) -> Option<Vec<usize>> {
+fn phrase_positions(phrase: &str, said: &[impl AsRef<str>], place: usize) -> Option<Vec<usize>> {
     let mut at = vec![place];
     for stem in phrase.split(' ').skip(1) {
         let next = at[at.len() - 1] + 1;

@@ -156,7 +156,7 @@ impl Query {
             .filter(|it| !it.is_extra)
             .map(|word| terms.iter().position(|it| it.0 == word.term).map(|at| at as u8));
         query.words = words.collect();
-        query.others = others(&replaceable, &terms);
+        query.others = replacements(&replaceable, &terms);
         query.sentences = sentences_of(request, &terms);
         query.terms = terms.into_iter().map(|it| it.1).collect();
         query.total = query.terms.iter().filter(|it| !it.is_extra).map(|it| it.weight).sum();
@@ -192,7 +192,7 @@ impl Query {
     }
 
     /// Returns the length of the request: 0 for one word, 1 for the maximum number of terms.
-    pub(crate) fn long(&self) -> f32 {
+    pub(crate) fn length(&self) -> f32 {
         (self.terms.len().max(1) as f32).ln() / (MOST as f32).ln()
     }
 }
@@ -206,14 +206,14 @@ pub(crate) fn read_with<'n>(
 ) -> Vec<Word> {
     let is_known = |term: Term| index.id(term).is_some();
     let mut said = Vec::new();
-    for word in read(request) {
+    for word in read_words(request) {
         let is_one = word.is_extra
             || is_known(word.term)
             || background::is_known(&words::stem(&word.text))
             || near(&word.text).is_some();
         let text = if is_one { String::new() } else { word.text.clone() };
         said.push(word);
-        said.extend(words::joined(&text, is_known).map(|it| Word {
+        said.extend(words::compound_parts(&text, is_known).map(|it| Word {
             term: Term::new(it),
             text: it.to_owned(),
             is_extra: true,
@@ -224,7 +224,7 @@ pub(crate) fn read_with<'n>(
 }
 
 /// Returns the words of a request without stop words; all of them if there are no others.
-pub(crate) fn read(request: &str) -> Vec<Word> {
+pub(crate) fn read_words(request: &str) -> Vec<Word> {
     let head = &request[..request.floor_char_boundary(READ)];
     let tail =
         &request[request.ceil_char_boundary(request.len().saturating_sub(READ)).max(head.len())..];
@@ -322,7 +322,7 @@ fn sentences_of(request: &str, terms: &[(Term, QueryTerm)]) -> Vec<Sentence> {
 }
 
 /// Returns the replacements for the terms of a query.
-fn others(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<OtherWord> {
+fn replacements(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<OtherWord> {
     let mut others: Vec<OtherWord> = Vec::new();
     for Replaceable { said, others: own, .. } in replaceable {
         let places = (0..terms.len()).filter(|at| said.contains(&terms[*at].0));

@@ -174,7 +174,7 @@ impl Searchable {
     /// Compares the meaning of a request with that of every skill; empty without embeddings.
     pub(crate) fn meaning_scores(&self, request: &str) -> MeaningScores {
         let Some((embedder, meanings)) = &self.meanings else { return MeaningScores::default() };
-        let near = meanings.near(embedder, &self.index, request);
+        let near = meanings.similarities(embedder, &self.index, request);
         MeaningScores { nearest: nearest(&near), weight: embedder.weight, near }
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Advisor<'l, 'lib> {
 impl<'l, 'lib> Advisor<'l, 'lib> {
     pub(super) fn new(lab: &'l Lab<'lib>, families: &[NearDuplicates<'lib>]) -> Self {
         let Searchable { index, .. } = lab.library.searchable();
-        let mut described = vec![0; index.ids()];
+        let mut described = vec![0; index.id_count()];
         for (place, _) in lab.matchable() {
             for id in described_by(index, place) {
                 described[id as usize] += 1;
@@ -66,16 +66,17 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
             }
             ProbeStatus::NeverFound | ProbeStatus::Contested => {}
         }
-        let because = self.because(studied);
+        let because = self.miss_reason(studied);
         let competitor = studied.competitors.first().map(|it| it.skill);
-        studied.shared = competitor.map_or_else(Vec::new, |it| self.shared(studied.skill, it));
-        studied.own = self.own(studied.skill);
+        studied.shared =
+            competitor.map_or_else(Vec::new, |it| self.shared_words(studied.skill, it));
+        studied.own = self.own_words(studied.skill);
         studied.because = Some(because);
         let no_other = if self.index.len() < MANY { "no" } else { "hardly any" };
-        studied.advice = advice(studied, because, self.lab.threshold, no_other);
+        studied.advice = advice_for(studied, because, self.lab.threshold, no_other);
     }
 
-    fn because(&self, studied: &StudiedSkill<'lib>) -> MissReason<'lib> {
+    fn miss_reason(&self, studied: &StudiedSkill<'lib>) -> MissReason<'lib> {
         let manifest = &studied.skill.manifest;
         let when = manifest.dialect().when_to_use.as_deref().unwrap_or_default();
         let words = count_informative(&format!("{}\n{when}", manifest.description));
@@ -93,7 +94,9 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 MissReason::Twin(first.skill)
             }
             _ if words < SHORT => MissReason::Short(words),
-            [first, ..] if names(studied.skill, first.skill) => MissReason::Names(first.skill),
+            [first, ..] if spells_out_name(studied.skill, first.skill) => {
+                MissReason::Names(first.skill)
+            }
             _ if others >= common => MissReason::Common(others),
             [] => {
                 let surest = studied.probes.iter().map(|it| it.confidence);
@@ -114,7 +117,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
     }
 
     /// Returns the words that describe both skills, the most informative first.
-    fn shared(&self, skill: &Skill, other: &Skill) -> Vec<String> {
+    fn shared_words(&self, skill: &Skill, other: &Skill) -> Vec<String> {
         let others = self.index_of(other).map(|it| described_by(self.index, it as u32));
         let others = others.unwrap_or_default();
         let mut words: BTreeMap<String, f32> = BTreeMap::new();
@@ -125,12 +128,12 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 }
             });
         }
-        most(words, self.index)
+        heaviest_words(words, self.index)
     }
 
     /// Returns the words of a skill's instructions that describe no skill (one in a thousand, if
     /// there are so many) and that few others use, the most informative first. Code is left out.
-    fn own(&self, skill: &Skill) -> Vec<String> {
+    fn own_words(&self, skill: &Skill) -> Vec<String> {
         let instructions = skill.instructions().unwrap_or_default();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for line in prose(&instructions) {
@@ -162,7 +165,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 && is_topic(&word, count);
             is_own.then_some((word, telling))
         });
-        most(words.collect(), self.index)
+        heaviest_words(words.collect(), self.index)
     }
 }
 
@@ -200,7 +203,7 @@ fn is_topic(word: &str, count: usize) -> bool {
 }
 
 /// Whether the description of a skill spells out the joined name of another.
-fn names(skill: &Skill, other: &Skill) -> bool {
+fn spells_out_name(skill: &Skill, other: &Skill) -> bool {
     let name = &*other.manifest.name;
     let mut is_written = false;
     chunks(&skill.manifest.description, |it| is_written |= it.eq_ignore_ascii_case(name));
@@ -208,7 +211,7 @@ fn names(skill: &Skill, other: &Skill) -> bool {
 }
 
 /// Returns the words with the highest weight, one for each term.
-fn most(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
+fn heaviest_words(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
     let mut words: Vec<(String, f32)> = words.into_iter().collect();
     words.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut ids = Vec::new();
@@ -229,7 +232,7 @@ fn described_by(index: &Index, place: u32) -> Vec<u32> {
     ids
 }
 
-fn advice(
+fn advice_for(
     studied: &StudiedSkill<'_>,
     because: MissReason<'_>,
     threshold: f64,
@@ -276,19 +279,19 @@ fn advice(
     }
     if let (Some(competitor), false) = (studied.competitors.first(), studied.shared.is_empty()) {
         let verb = if studied.shared.len() == 1 { "is" } else { "are" };
-        let shared = quoted(&studied.shared, "and");
+        let shared = quote_list(&studied.shared, "and");
         let other = &competitor.skill.manifest.name;
         advice.push(format!("{shared} {verb} in `{other}` as well"));
     }
     if !studied.own.is_empty() {
-        let own = quoted(&studied.own, "or");
+        let own = quote_list(&studied.own, "or");
         advice.push(format!("use {own}: its instructions do, and {no_other} description does"));
     }
     advice
 }
 
 /// Formats a list as `a`, `b` and `c`.
-fn quoted(words: &[String], last: &str) -> String {
+fn quote_list(words: &[String], last: &str) -> String {
     let quoted: Vec<String> = words.iter().map(|it| format!("`{it}`")).collect();
     match &quoted[..] {
         [rest @ .., end] if !rest.is_empty() => format!("{} {last} {end}", rest.join(", ")),

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
-use super::{ExpectedMatch, Lab, Progress, Trial, mapped};
+use super::{ExpectedMatch, Lab, Progress, Trial, map_parallel};
 use crate::read::skill::Skill;
 
 /// The results of requests whose skills are known.
@@ -58,7 +58,7 @@ impl<'lib> Lab<'lib> {
     /// enough.
     pub fn evaluate(&self, trials: Vec<Trial<'lib>>, progress: Progress<'_>) -> Evaluation<'lib> {
         let mut evaluation = Evaluation {
-            tested: mapped(&trials, progress, |trial| self.test(trial)),
+            tested: map_parallel(&trials, progress, |trial| self.test(trial)),
             ..Evaluation::default()
         };
         let mut scores: BTreeMap<usize, Score> = BTreeMap::new();

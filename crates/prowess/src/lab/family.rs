@@ -41,10 +41,10 @@ impl<'lib> Lab<'lib> {
     pub fn families(&self) -> Vec<NearDuplicates<'lib>> {
         let index = &self.library.searchable().index;
         let all: Vec<(u32, &Skill)> = self.matchable().collect();
-        let same = gathered(index, all.iter().map(|it| it.0), everything);
+        let same = group_similar(index, all.iter().map(|it| it.0), all_words);
         // Of whole duplicates, one is enough to compare descriptions.
         let one_each = same.iter().map(|it| it[0].0);
-        let described = gathered(index, one_each, |words| words.description().collect());
+        let described = group_similar(index, one_each, |words| words.description().collect());
         let same = same.into_iter().map(|it| (true, it));
         let families = same.chain(described.into_iter().map(|it| (false, it)));
         let mut families: Vec<NearDuplicates<'lib>> = families
@@ -72,7 +72,7 @@ impl<'lib> Lab<'lib> {
         let mut pairs: Vec<(f32, usize, usize)> = Vec::new();
         for (at, (_, one)) in all.iter().enumerate() {
             for (other_at, (_, other)) in all.iter().enumerate().skip(at + 1) {
-                let share = one.shared(other);
+                let share = one.overlap(other);
                 if share > 0.0 && share < ALIKE {
                     pairs.push((share, at, other_at));
                 }
@@ -105,7 +105,7 @@ impl<'lib> Lab<'lib> {
 }
 
 /// Returns all words of a skill except for its name.
-fn everything(words: Words<'_>) -> Vec<u32> {
+fn all_words(words: Words<'_>) -> Vec<u32> {
     words.words.skip(words.name().count()).collect()
 }
 
@@ -113,7 +113,7 @@ fn everything(words: Words<'_>) -> Vec<u32> {
 ///
 /// Two texts can only be alike if they share one of the rarest words of both, so each is compared
 /// only with those that contain such a word.
-fn gathered(
+fn group_similar(
     index: &Index,
     documents: impl Iterator<Item = u32>,
     words: impl Fn(Words<'_>) -> Vec<u32>,
@@ -197,7 +197,7 @@ impl Text {
     }
 
     /// Returns the share of words in common, from 0 to 1.
-    fn shared(&self, other: &Self) -> f32 {
+    fn overlap(&self, other: &Self) -> f32 {
         let both: f32 = self
             .words
             .iter()

@@ -11,7 +11,7 @@ use std::{
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    check::validate::{at_load, too_large},
+    check::validate::{check_at_load, too_large},
     finding::{
         Finding, Report, Severity,
         rule::{self, Profile},
@@ -24,8 +24,8 @@ use crate::{
         scan_cache::{CachedSkill, CachedVisit, IndexPlace, ScanCache, digest, state},
         skill::{Home, Origin, Skill},
         source::{
-            At, DiscoveredSkill, Folder, Key, Listing, Scope, Source, VisitMarks, VisitResult,
-            Watcher, reason,
+            DiscoveredSkill, Folder, Key, Listing, Scope, SkillPaths, Source, VisitMarks,
+            VisitResult, Watcher, reason,
         },
     },
 };
@@ -34,7 +34,7 @@ use crate::{
 pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Library, LoadError> {
     require_sources(options)?;
     let (homes, findings) = open(options, None);
-    let (gathered, index) = gathered(&homes, options);
+    let (gathered, index) = scan(&homes, options);
     Ok(assemble(options, &homes, findings, gathered, index, before))
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn assemble(
     left_out.dedup();
     // The first letters of a name decide most comparisons, without accessing the skill.
     let mut made: Vec<(u64, ParsedFile)> =
-        made.into_iter().map(|it| (start(it.name()), it)).collect();
+        made.into_iter().map(|it| (name_prefix(it.name()), it)).collect();
     made.sort_unstable_by(|(a_start, a), (b_start, b)| {
         let names = a_start.cmp(b_start).then_with(|| a.name().cmp(b.name()));
         names.then_with(|| a.rank().cmp(&b.rank()))
@@ -96,7 +96,7 @@ pub(crate) fn assemble(
     let skills = resolve(select(skills, options, &mut findings), &mut findings);
     findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
     let (options, searchable) = (options.clone(), Arc::default());
-    Library { skills, findings, left_out, options, searchable, kept: index }
+    Library { skills, findings, left_out, options, searchable, cached_index: index }
 }
 
 /// Returns the location of the cached index of a library over these homes.
@@ -106,10 +106,7 @@ pub(crate) fn index_place(homes: &[Arc<Home>], options: &Options) -> Option<Inde
 }
 
 /// Scans the sources, using the cache. Also returns the location of the cached index.
-fn gathered(
-    homes: &[Arc<Home>],
-    options: &Options,
-) -> (ScanResult<ParsedFile>, Option<IndexPlace>) {
+fn scan(homes: &[Arc<Home>], options: &Options) -> (ScanResult<ParsedFile>, Option<IndexPlace>) {
     let Options { limits, resources: listing, .. } = options;
     let Some(cache) = options.cache.as_ref().filter(|_| folders(homes).next().is_some()) else {
         let sources: Vec<&dyn Source> = homes.iter().map(|it| &*it.source).collect();
@@ -133,9 +130,12 @@ fn gathered(
         if let Some(came) = recall.get(place, folder) {
             let step = match came {
                 CachedVisit::Folders(folders) => FolderContent::Folders(folders),
-                CachedVisit::Skill(kept) => {
-                    FolderContent::Made(ParsedFile::of(number, home, folder.at(path), *kept))
-                }
+                CachedVisit::Skill(kept) => FolderContent::Made(ParsedFile::from_cached(
+                    number,
+                    home,
+                    folder.at(path),
+                    *kept,
+                )),
             };
             return ScannedFolder { step, linked: false, findings: Vec::new() };
         }
@@ -153,10 +153,10 @@ fn gathered(
                 kept.state = state(path, &seen).filter(|_| *listing == Listing::AtOnce);
                 recall.keep_skill(place, &seen, &kept);
             }
-            ParsedFile::of(number, home, at, kept)
+            ParsedFile::from_cached(number, home, at, kept)
         })
     });
-    if let Some(bytes) = recall.renewed(cache.least) {
+    if let Some(bytes) = recall.updated_bytes(cache.least) {
         cache.write("skills", &key, &bytes);
     }
     (gathered, Some(IndexPlace { cache: cache.clone(), key: index, is_whole: true }))
@@ -222,7 +222,7 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
 }
 
 /// Returns the first letters of a name as a number with the same order.
-fn start(name: &str) -> u64 {
+fn name_prefix(name: &str) -> u64 {
     let mut bytes = [0; 8];
     name.bytes().zip(&mut bytes).for_each(|(byte, place)| *place = byte);
     u64::from_be_bytes(bytes)
@@ -243,12 +243,17 @@ pub(crate) struct ParsedFile {
 impl ParsedFile {
     fn new(number: usize, home: &Arc<Home>, found: DiscoveredSkill, options: &Options) -> Self {
         let (at, kept) = read(found, &*home.source, options);
-        Self::of(number, home, at, kept)
+        Self::from_cached(number, home, at, kept)
     }
 
-    pub(crate) fn of(number: usize, home: &Arc<Home>, at: At, kept: CachedSkill) -> Self {
+    pub(crate) fn from_cached(
+        number: usize,
+        home: &Arc<Home>,
+        at: SkillPaths,
+        kept: CachedSkill,
+    ) -> Self {
         let scope = home.source.scope();
-        let At { path, real, linked } = at;
+        let SkillPaths { path, real, linked } = at;
         let CachedSkill { size, modified, resources, manifest, findings, state } = kept;
         let skill = manifest.map(|manifest| {
             Arc::new(Skill {
@@ -257,7 +262,7 @@ impl ParsedFile {
                 resources: resources.map_or_else(OnceLock::new, |it| it.into_boxed_slice().into()),
                 hidden_by: None,
                 home: home.clone(),
-                held: None,
+                pinned_instructions: None,
                 state,
             })
         });
@@ -283,7 +288,7 @@ pub(crate) fn read(
     found: DiscoveredSkill,
     source: &dyn Source,
     options: &Options,
-) -> (At, CachedSkill) {
+) -> (SkillPaths, CachedSkill) {
     let (mut manifest, mut findings) = manifest(&found, source, options);
     for finding in &mut findings {
         finding.path = found.path.to_path_buf();
@@ -294,7 +299,7 @@ pub(crate) fn read(
     }
     let DiscoveredSkill { path, real, linked, size, modified, resources, .. } = found;
     let kept = CachedSkill { size, modified, resources, manifest, findings, state: None };
-    (At { path, real, linked }, kept)
+    (SkillPaths { path, real, linked }, kept)
 }
 
 /// Parses the manifest from the head of a file, or from all of it if the frontmatter is longer.
@@ -345,7 +350,7 @@ fn read_text(bytes: &[u8], folder: Option<&str>) -> ReadText {
     let reading = SplitDocument::new(&decoded, &mut report);
     let manifest = reading.manifest(folder, &mut report);
     if let Some(manifest) = &manifest {
-        at_load(&reading, manifest, &mut report);
+        check_at_load(&reading, manifest, &mut report);
     }
     let document = &reading.document;
     let is_certain = document.frontmatter.is_some()
@@ -411,9 +416,9 @@ fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skil
             let scope = skill.origin.scope;
             let is_first = !group[..=number].iter().any(|it| it.origin.scope == scope);
             findings.push(if is_new {
-                hidden(skill, winner, is_first)
+                shadowed_finding(skill, winner, is_first)
             } else {
-                copied(skill, winner)
+                copy_finding(skill, winner)
             });
             // A copy of the same skill is not a second one.
             if is_new {
@@ -428,7 +433,7 @@ fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skil
 
 /// Returns the finding about a shadowed skill; the first of its scope can still be found with the
 /// scope.
-fn hidden(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
+fn shadowed_finding(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
     let (name, path) = (&skill.manifest.name, &skill.origin.path);
     let hint = match is_first {
         true => format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
@@ -439,7 +444,7 @@ fn hidden(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
 }
 
 /// Returns the finding about a skill that is identical to another.
-fn copied(skill: &Skill, winner: &Skill) -> Finding {
+fn copy_finding(skill: &Skill, winner: &Skill) -> Finding {
     let message = format!("this is a copy of `{}`", winner.origin.path.display());
     Finding::new(
         &rule::SAME_CONTENT,

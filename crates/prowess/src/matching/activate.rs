@@ -4,9 +4,9 @@ use std::{fmt, sync::Arc};
 
 use super::{
     Match,
-    keyword::keyword,
+    keyword::match_keywords,
     matches_among,
-    mention::{mentioned, mentions},
+    mention::{mentioned_skills, mentions},
 };
 use crate::{
     index::{Tier, nearest, searchable::CachedMatch},
@@ -119,7 +119,9 @@ pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> 
     let mut considered = match &how.rule {
         Some(rule) => rule.activate(library, request),
         None if how.strategy == Strategy::Semantic && request.len() <= MEMORABLE => {
-            remembered(library, request, most, || matches_among(library, request, most, is_usable))
+            cached_matches(library, request, most, || {
+                matches_among(library, request, most, is_usable)
+            })
         }
         None => matches_by(library, request, how.strategy, most, is_usable),
     };
@@ -144,7 +146,7 @@ pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> 
 }
 
 /// Returns the cached matches of a request, or else finds them.
-fn remembered<'lib>(
+fn cached_matches<'lib>(
     library: &'lib Library,
     request: &str,
     most: usize,
@@ -179,9 +181,9 @@ pub fn matches_by<'lib>(
 ) -> Vec<Match<'lib>> {
     let mut matches: Vec<Match<'lib>> = match strategy {
         Strategy::Semantic => matches_among(library, request, top, wanted),
-        Strategy::Keyword => keyword(library, request, wanted),
+        Strategy::Keyword => match_keywords(library, request, wanted),
         Strategy::Explicit | Strategy::Model => {
-            let skills = mentioned(library, request).filter(|it| wanted(it));
+            let skills = mentioned_skills(library, request).filter(|it| wanted(it));
             skills.map(|it| sure_match(it, Tier::Mentioned)).collect()
         }
         Strategy::Always => {

@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 
 use super::{Match, mention::mentions};
 use crate::{
-    index::{Tier, confidence::NAMED, query::read, words},
+    index::{Tier, confidence::NAMED, query::read_words, words},
     library::Library,
     read::skill::Skill,
 };
 
 /// Finds skills by the words of a request: those whose whole name is one of them, then those with
 /// one of them in their name, then those with one of them in their description.
-pub(crate) fn keyword<'lib>(
+pub(crate) fn match_keywords<'lib>(
     library: &'lib Library,
     request: &str,
     wanted: impl Fn(&Skill) -> bool,
 ) -> Vec<Match<'lib>> {
     let mentions = mentions(library, request);
-    let (mentioned, request) = (&mentions.known, &*mentions.rest(request));
-    let mut asked: Vec<words::Term> = read(request).into_iter().map(|it| it.term).collect();
+    let (mentioned, request) = (&mentions.known, &*mentions.without_mentions(request));
+    let mut asked: Vec<words::Term> = read_words(request).into_iter().map(|it| it.term).collect();
     asked.sort_unstable();
     asked.dedup();
     let spoken = request.trim().to_lowercase();
@@ -29,8 +29,8 @@ pub(crate) fn keyword<'lib>(
         let name = manifest.name.to_lowercase();
         let joined = [name.clone(), name.replace(['-', '_'], " ")];
         let name_words = keywords(&name);
-        let in_name = shared(&asked, &name_words);
-        let in_description = shared(&asked, &keywords(&manifest.description));
+        let in_name = count_shared(&asked, &name_words);
+        let in_description = count_shared(&asked, &keywords(&manifest.description));
         let is_exact = joined.contains(&spoken) || said.contains(&name);
         let mention = mentioned.iter().position(|it| *it == at);
         let (tier, confidence) = if mention.is_some() {
@@ -81,7 +81,7 @@ fn words_of(request: &str) -> impl Iterator<Item = String> {
 }
 
 /// Counts the words in common; `asked` is sorted.
-fn shared(asked: &[words::Term], own: &[words::Term]) -> usize {
+fn count_shared(asked: &[words::Term], own: &[words::Term]) -> usize {
     own.iter().filter(|it| asked.binary_search(it).is_ok()).count()
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Mentions {
 impl Mentions {
     /// Returns the request without the skills that it mentions and without mail addresses: their
     /// words say nothing about what is wanted.
-    pub(crate) fn rest<'r>(&self, request: &'r str) -> Cow<'r, str> {
+    pub(crate) fn without_mentions<'r>(&self, request: &'r str) -> Cow<'r, str> {
         if self.spans.is_empty() {
             return Cow::Borrowed(request);
         }
@@ -65,10 +65,10 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
             .is_none_or(|c: char| c.is_whitespace() || "([{\"'`,;:".contains(c))
             || (sign == "/" && at > start)
         {
-            mentions.spans.extend(address(request, at).filter(|_| sign == "@"));
+            mentions.spans.extend(mail_address(request, at).filter(|_| sign == "@"));
             continue;
         }
-        let Some(name) = name(&request[at + 1..]) else { continue };
+        let Some(name) = leading_name(&request[at + 1..]) else { continue };
         if seen.len() == MOST {
             break;
         }
@@ -93,7 +93,7 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
 }
 
 /// Returns the skills that a request mentions, in order.
-pub(crate) fn mentioned<'lib>(
+pub(crate) fn mentioned_skills<'lib>(
     library: &'lib Library,
     request: &str,
 ) -> impl Iterator<Item = &'lib Skill> {
@@ -101,7 +101,7 @@ pub(crate) fn mentioned<'lib>(
 }
 
 /// Returns the range of the mail address that has its `@` here.
-fn address(request: &str, at: usize) -> Option<Range<usize>> {
+fn mail_address(request: &str, at: usize) -> Option<Range<usize>> {
     let is_part = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
     let start = request[..at]
         .rfind(|c| !is_part(c))
@@ -111,18 +111,18 @@ fn address(request: &str, at: usize) -> Option<Range<usize>> {
 }
 
 /// Returns the skill that a request invokes, `/name` at its very start, and the text after it.
-pub(crate) fn invoked<'lib, 'r>(
+pub(crate) fn invoked_skill<'lib, 'r>(
     library: &'lib Library,
     request: &'r str,
 ) -> Option<(&'lib Skill, &'r str)> {
     let rest = request.trim_start().strip_prefix('/')?;
-    let name = name(rest)?;
+    let name = leading_name(rest)?;
     let skill = &library.skills[library.position(name)? as usize];
     Some((skill, rest[name.len()..].trim()))
 }
 
 /// Returns the name at the start of a text.
-fn name(rest: &str) -> Option<&str> {
+fn leading_name(rest: &str) -> Option<&str> {
     let end =
         rest.find(|c: char| !c.is_alphanumeric() && !"-_:.".contains(c)).unwrap_or(rest.len());
     // Punctuation at the end of a sentence is not part of a name.
@@ -165,7 +165,7 @@ pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool 
 
 /// Returns the skills whose names could be meant, by their positions: they are candidates whatever
 /// their score.
-pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
+pub(crate) fn named_skills(library: &Library, written: &[String]) -> Vec<u32> {
     let mut named = Vec::new();
     for at in (0..written.len()).filter(|at| library.has_name_from(&written[*at])) {
         let names = (1..=LONGEST_NAME).filter_map(|words| written.get(at..at + words));
@@ -178,7 +178,7 @@ pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
 
 /// Returns the words of a request as written, in lower case, except for those in code, paths and
 /// error messages: a name there is not meant as one.
-pub(crate) fn written(request: &str) -> Vec<String> {
+pub(crate) fn written_words(request: &str) -> Vec<String> {
     let mut written = Vec::new();
     let start = &request[..request.floor_char_boundary(16 * 1024)];
     let mut is_fenced = false;

@@ -9,7 +9,7 @@ const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// Returns why a name cannot be a skill's: as a folder name it would lead elsewhere, or to a
 /// device.
-pub(crate) fn unfit(name: &str) -> Option<String> {
+pub(crate) fn unfit_reason(name: &str) -> Option<String> {
     let normal: String = name.trim().nfkc().collect();
     if normal.contains(|it: char| matches!(it, '\u{2028}' | '\u{2029}') || it.is_control()) {
         Some("the name has line breaks or control characters".to_owned())

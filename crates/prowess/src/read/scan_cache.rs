@@ -30,7 +30,7 @@ use crate::{
     lock::lock,
     read::{
         coded::{Codec, put_text, slice, text},
-        gather::Place,
+        gather::SourceFolder,
         manifest::Manifest,
         skill::{METADATA_FILE, Skill},
         source::{Cache, Folder, Key, Mark, Resource, VisitMarks},
@@ -41,7 +41,7 @@ use crate::{
 /// The cached visits of an earlier scan, and those of the current one.
 pub(crate) struct ScanCache<'b> {
     known: HashMap<(u32, &'b str), CacheEntry<'b>>,
-    new: Mutex<New>,
+    new: Mutex<NewEntries>,
     /// The time when this scan began.
     moment: SystemTime,
     settled: Duration,
@@ -55,7 +55,7 @@ struct CacheEntry<'b> {
 }
 
 #[derive(Default)]
-struct New {
+struct NewEntries {
     entries: Vec<u8>,
     count: usize,
 }
@@ -93,20 +93,20 @@ impl<'b> ScanCache<'b> {
     }
 
     /// Returns the cached result for a folder, if everything that was looked at is unchanged.
-    pub(crate) fn get(&self, at: &Place, folder: &Folder) -> Option<CachedVisit> {
+    pub(crate) fn get(&self, at: &SourceFolder, folder: &Folder) -> Option<CachedVisit> {
         let path = at.folder.to_str()?;
         let known = self.known.get(&(at.source as u32, path))?;
         let mut bytes = known.body;
         let mut place = String::with_capacity(128);
         for _ in 0..u32::take(&mut bytes)? {
-            join(&mut place, path, text(&mut bytes)?);
+            write_path(&mut place, path, text(&mut bytes)?);
             if folder.mark(&place)? != Mark::take(&mut bytes)? {
                 return None;
             }
         }
-        let came = decode_visit(&mut bytes)?;
+        let visit = decode_visit(&mut bytes)?;
         known.is_used.store(true, Ordering::Relaxed);
-        Some(came)
+        Some(visit)
     }
 
     /// Counts the entries that can be decoded.
@@ -128,23 +128,28 @@ impl<'b> ScanCache<'b> {
     }
 
     /// Caches the subfolders of a folder.
-    pub(crate) fn keep_folders(&self, at: &Place, seen: &VisitMarks, folders: &Vec<PathBuf>) {
+    pub(crate) fn keep_folders(
+        &self,
+        at: &SourceFolder,
+        seen: &VisitMarks,
+        folders: &Vec<PathBuf>,
+    ) {
         self.keep(at, seen, FOLDERS, folders);
     }
 
     /// Caches a skill.
-    pub(crate) fn keep_skill(&self, at: &Place, seen: &VisitMarks, kept: &CachedSkill) {
+    pub(crate) fn keep_skill(&self, at: &SourceFolder, seen: &VisitMarks, kept: &CachedSkill) {
         self.keep(at, seen, SKILL, kept);
     }
 
-    fn keep(&self, at: &Place, seen: &VisitMarks, what: u8, came: &impl Codec) {
+    fn keep(&self, at: &SourceFolder, seen: &VisitMarks, what: u8, visit: &impl Codec) {
         let Some(path) = at.folder.to_str() else { return };
         let mut body = Vec::new();
         (at.source as u32).put(&mut body);
         put_text(path, &mut body);
         seen.marks.put(&mut body);
         what.put(&mut body);
-        came.put(&mut body);
+        visit.put(&mut body);
         let mut new = lock(&self.new);
         (body.len() as u32).put(&mut new.entries);
         new.entries.extend(body);
@@ -152,7 +157,7 @@ impl<'b> ScanCache<'b> {
     }
 
     /// Returns the bytes to write; `None` if little or nothing is new.
-    pub(crate) fn renewed(self, least: usize) -> Option<Vec<u8>> {
+    pub(crate) fn updated_bytes(self, least: usize) -> Option<Vec<u8>> {
         let new = self.new.into_inner().unwrap_or_else(PoisonError::into_inner);
         // The order does not matter: no two entries are for the same folder.
         let known = self.known.into_values().filter(|it| it.is_used.load(Ordering::Relaxed));
@@ -182,7 +187,7 @@ fn entry<'b>(bytes: &mut &'b [u8]) -> Option<((u32, &'b str), CacheEntry<'b>)> {
     Some((place, CacheEntry { entry, body, is_used: AtomicBool::new(false) }))
 }
 
-fn join(place: &mut String, folder: &str, path: &str) {
+fn write_path(place: &mut String, folder: &str, path: &str) {
     place.clear();
     place.push_str(folder);
     if !folder.is_empty() && !path.is_empty() {
@@ -213,10 +218,10 @@ pub(crate) fn state(folder: &Path, seen: &VisitMarks) -> Option<Key> {
 /// Computes the same for the current state of the files.
 pub(crate) fn state_now(skill: &Skill) -> Option<Key> {
     let folder = skill.home.folder.as_deref()?;
-    let path = folder.within(skill.folder())?;
+    let path = folder.relative(skill.folder())?;
     let mark = |name: &str| {
         let mut place = String::new();
-        join(&mut place, path, name);
+        write_path(&mut place, path, name);
         folder.mark(&place)
     };
     Some(state_of(path, &mark(SKILL_FILE)?, mark(METADATA_FILE)))

@@ -2,11 +2,11 @@
 
 use super::body::prose;
 use crate::{
-    finding::{At, Report, rule},
+    finding::{Position, Report, rule},
     read::{manifest::Manifest, parse::SplitDocument},
 };
 
-pub(super) fn rules(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
+pub(super) fn check(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
     let fields = reading.fields.as_deref().unwrap_or_default();
     let description = fields.iter().find(|it| it.key == "description");
     let dialect = manifest.dialect();
@@ -28,20 +28,20 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: &Manifest, report: &m
         );
     }
     let body = reading.document.body;
-    if let Some((line, what)) = unpinned(body.text) {
+    if let Some((line, what)) = find_unpinned(body.text) {
         report.note(
             &rule::UNPINNED_PACKAGE,
-            At::line(body.line + line),
+            Position::line(body.line + line),
             || format!("`{what}` has no version, so the newest is fetched"),
             "add a version, such as `npx tool@1.2.3` or `pip install tool==1.2.3`",
         );
     }
     if dialect.argument_hint.is_none()
-        && let Some(line) = argument(body.text)
+        && let Some(line) = find_argument(body.text)
     {
         report.note(
             &rule::ARGUMENT_HINT,
-            At::line(body.line + line),
+            Position::line(body.line + line),
             || "the instructions take arguments, but there is no `argument-hint`".to_owned(),
             "add `argument-hint: \"[file]\"` to the frontmatter",
         );
@@ -106,7 +106,7 @@ const OF_PROJECTS: &[&str] = &[
 ];
 
 /// Returns the first line that downloads and runs or installs an unpinned package, and the command.
-fn unpinned(text: &str) -> Option<(usize, String)> {
+fn find_unpinned(text: &str) -> Option<(usize, String)> {
     text.lines().enumerate().find_map(|(number, line)| {
         let mut commands = line.split(['`', ';', '|', '(']).flat_map(|it| it.split("&&"));
         commands.find_map(unpinned_command).map(|it| (number, it))
@@ -151,7 +151,7 @@ fn has_version(package: &str) -> bool {
 }
 
 /// Returns the first line with an argument placeholder.
-fn argument(text: &str) -> Option<usize> {
+fn find_argument(text: &str) -> Option<usize> {
     let all = text.lines().enumerate().find(|it| it.1.contains("$ARGUMENTS")).map(|it| it.0);
     all.or_else(|| prose(text).find(|it| has_first_argument(it.1)).map(|it| it.0))
 }

@@ -10,7 +10,7 @@ use prowess_frontmatter::{Block, Field, Style, Value};
 use super::is_repaired;
 use crate::{
     finding::{
-        At, Report,
+        Position, Report,
         rule::{self, Profile},
     },
     read::parse::{DecodedText, Encoding, SplitDocument, yaml_map},
@@ -19,7 +19,7 @@ use crate::{
 const DASHES: &str = "---";
 
 /// Reports why the reference library would reject a text; returns whether it would.
-pub(super) fn refused(
+pub(super) fn check(
     decoded: &DecodedText<'_>,
     reading: &SplitDocument<'_>,
     report: &mut Report,
@@ -29,20 +29,21 @@ pub(super) fn refused(
         if decoded.encoding != Encoding::Utf8 || decoded.invalid.is_some() {
             return true;
         }
-        if delimiters(&decoded.text, block, report) {
+        if check_delimiters(&decoded.text, block, report) {
             return true;
         }
     }
     let Some(fields) = reading.fields.as_deref().filter(|_| !is_repaired(report)) else {
         return true;
     };
-    let found = strict(block.text, fields, report.profile)
-        .or_else(|| tab(block.text, fields).map(|at| (at, "there is a tab between the values")));
+    let found = find_rejected_yaml(block.text, fields, report.profile).or_else(|| {
+        find_tab(block.text, fields).map(|at| (at, "there is a tab between the values"))
+    });
     let Some((at, what)) = found else { return false };
     let line = block.line + block.text[..at].matches('\n').count();
     report.note(
         &rule::YAML_STRICT,
-        At::line(line),
+        Position::line(line),
         || format!("{what}, which the reference validator refuses"),
         "write a text on one line, or a line for each value",
     );
@@ -50,12 +51,12 @@ pub(super) fn refused(
 }
 
 /// Whether the delimiters differ from those that the reference library looks for.
-fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
+fn check_delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
     let hint = "write `---` alone on its line, the first one in line 1";
     let opening = text.get(..block.start).unwrap_or_default();
     let Some(rest) = text.strip_prefix(DASHES).filter(|_| !opening.contains('\t')) else {
         let message = "the file does not begin with a line `---`";
-        report.note(&rule::FRONTMATTER_DELIMITER, At::line(1), || message.to_owned(), hint);
+        report.note(&rule::FRONTMATTER_DELIMITER, Position::line(1), || message.to_owned(), hint);
         return true;
     };
     let end = block.start + block.text.len();
@@ -66,7 +67,12 @@ fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
     else {
         let line = block.line + block.text.matches('\n').count();
         let message = "the frontmatter is not closed by `---`";
-        report.note(&rule::FRONTMATTER_DELIMITER, At::line(line), || message.to_owned(), hint);
+        report.note(
+            &rule::FRONTMATTER_DELIMITER,
+            Position::line(line),
+            || message.to_owned(),
+            hint,
+        );
         return true;
     };
     if closing >= end {
@@ -85,7 +91,7 @@ fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
         "the reference validator takes the `---` in this line for the end of the frontmatter";
     report.note(
         &rule::YAML_STRICT,
-        At::line(line),
+        Position::line(line),
         || message.to_owned(),
         "write no `---` within a value",
     );
@@ -93,7 +99,11 @@ fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
 }
 
 /// Returns the first thing that StrictYAML rejects, and its position.
-fn strict(text: &str, fields: &[Field<'_>], profile: Profile) -> Option<(usize, &'static str)> {
+fn find_rejected_yaml(
+    text: &str,
+    fields: &[Field<'_>],
+    profile: Profile,
+) -> Option<(usize, &'static str)> {
     let mut column = None;
     for field in fields {
         // In other profiles, all other fields have rules of their own for such values.
@@ -116,7 +126,7 @@ fn strict(text: &str, fields: &[Field<'_>], profile: Profile) -> Option<(usize, 
                     return Some((start, "the map is indented otherwise than the one before it"));
                 }
                 column = column.or(indent);
-                strict(text, inner, Profile::Reference)
+                find_rejected_yaml(text, inner, Profile::Reference)
             }
             Value::List(items) => in_list(text, written, start, items),
             Value::Scalar(_) | Value::Empty => None,
@@ -143,15 +153,15 @@ fn in_list(
         return Some((start, "an item is in brackets (flow style)"));
     }
     items.iter().find_map(|it| match it {
-        Value::Map(fields) => strict(text, fields, Profile::Reference),
+        Value::Map(fields) => find_rejected_yaml(text, fields, Profile::Reference),
         _ => None,
     })
 }
 
 /// Returns the first tab that is neither in a quoted or block scalar nor in a comment.
-fn tab(text: &str, fields: &[Field<'_>]) -> Option<usize> {
+fn find_tab(text: &str, fields: &[Field<'_>]) -> Option<usize> {
     let mut free = Vec::new();
-    literal(fields, &mut free);
+    collect_literal_ranges(fields, &mut free);
     text.match_indices('\t').map(|it| it.0).find(|at| {
         let line = &text[text[..*at].rfind('\n').map_or(0, |it| it + 1)..*at];
         let is_comment = line.trim_start().starts_with('#') || line.contains(" #");
@@ -160,11 +170,11 @@ fn tab(text: &str, fields: &[Field<'_>]) -> Option<usize> {
 }
 
 /// Collects the ranges in which characters are literal.
-fn literal(fields: &[Field<'_>], spans: &mut Vec<Range<usize>>) {
+fn collect_literal_ranges(fields: &[Field<'_>], spans: &mut Vec<Range<usize>>) {
     for field in fields {
         match &field.value {
             Value::Scalar(it) if it.style != Style::Plain => spans.push(field.span.clone()),
-            Value::Map(inner) => literal(inner, spans),
+            Value::Map(inner) => collect_literal_ranges(inner, spans),
             Value::List(items) => {
                 if items
                     .iter()

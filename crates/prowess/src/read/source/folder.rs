@@ -17,11 +17,12 @@ use rustix::{
 };
 
 use super::{
-    At, DiscoveredSkill, Listing, ReadError, Search, SizeLimits, Source, Stamp, Visit, VisitResult,
+    DiscoveredSkill, Listing, ReadError, Search, SizeLimits, SkillPaths, Source, Stamp, Visit,
+    VisitResult,
     mark::{Mark, SETTLED, VisitMarks},
     open::{
-        Entries, FILE, FolderEntry, fill, is_inside, list, modified, open_beneath, open_contained,
-        open_directory, open_file, read_all,
+        Entries, FILE, FolderEntry, fill, is_inside, list, modified_at, open_beneath,
+        open_contained, open_directory, open_file, read_all,
     },
     repository::{Repository, has_output, is_hidden, is_link_of_note},
     trouble::{Role, Trouble, finding},
@@ -138,7 +139,7 @@ impl Folder {
     }
 
     /// Returns the target of a link, if it is inside the configured directories.
-    pub(super) fn contained(&self, path: &Path) -> Result<PathBuf, Trouble> {
+    pub(super) fn resolve_contained(&self, path: &Path) -> Result<PathBuf, Trouble> {
         let real = std::fs::canonicalize(path).map_err(|error| match error.raw_os_error() {
             Some(code) => Errno::from_raw_os_error(code).into(),
             None => Trouble::Io(error),
@@ -157,7 +158,7 @@ impl Folder {
             }
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 let path = self.path.join(folder);
-                let real = self.contained(&path)?;
+                let real = self.resolve_contained(&path)?;
                 if self.real.join(folder).starts_with(&real) {
                     return Err(Trouble::Circle);
                 }
@@ -179,7 +180,7 @@ impl Folder {
         mut seen: Option<&mut VisitMarks>,
     ) -> Visit {
         if listing == Listing::OnDemand
-            && let Some(found) = self.glance(folder, limits, seen.as_deref_mut())
+            && let Some(found) = self.visit_plain_skill(folder, limits, seen.as_deref_mut())
         {
             return Visit {
                 what: VisitResult::Skill(Box::new(found)),
@@ -204,16 +205,16 @@ impl Folder {
     pub(crate) fn mark(&self, path: &str) -> Option<Mark> {
         let path = if path.is_empty() { "." } else { path };
         let stat = rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW);
-        stat.ok().map(|it| Mark::of(&it))
+        stat.ok().map(|it| Mark::from_stat(&it))
     }
 
     /// Returns the mark of a file by its whole path, if any later change will give it another one.
     /// A link has none, because its target can change.
-    pub(crate) fn settled(&self, path: &Path) -> Option<Mark> {
+    pub(crate) fn settled_mark(&self, path: &Path) -> Option<Mark> {
         let moment = SystemTime::now();
         let stat = rustix::fs::lstat(path).ok()?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        Some(Mark::of(&stat)).filter(|it| is_file && it.is_settled(moment, SETTLED))
+        Some(Mark::from_stat(&stat)).filter(|it| is_file && it.is_settled(moment, SETTLED))
     }
 
     /// Returns bytes that identify this directory, including the name that it was given by.
@@ -223,7 +224,7 @@ impl Folder {
     }
 
     /// Returns the path of a file relative to this directory, as displayed.
-    pub(crate) fn within<'p>(&self, path: &'p Path) -> Option<&'p str> {
+    pub(crate) fn relative<'p>(&self, path: &'p Path) -> Option<&'p str> {
         path.strip_prefix(&self.path).ok()?.to_str()
     }
 
@@ -238,12 +239,12 @@ impl Folder {
         let (directory, linked) = self.enter(folder)?;
         if let Some(seen) = seen.as_deref_mut() {
             seen.is_more = linked.is_some();
-            seen.marks.push(("".into(), Mark::of(&rustix::fs::fstat(&directory)?)));
+            seen.marks.push(("".into(), Mark::from_stat(&rustix::fs::fstat(&directory)?)));
         }
         let mut entries = list(directory)?;
         // A hidden folder may contain a folder of skills, but is not a skill itself.
         let is_hidden = self.repository.is_some() && is_hidden(folder);
-        let Some(document) = document(&entries.names).filter(|_| !is_hidden) else {
+        let Some(document) = document_index(&entries.names).filter(|_| !is_hidden) else {
             if let Some(repository) = &self.repository {
                 repository.enter(folder, &entries);
                 if let Some(seen) = seen {
@@ -254,7 +255,7 @@ impl Folder {
             return Ok((VisitResult::Folders(folders), linked.is_some()));
         };
         let entry = entries.names.swap_remove(document);
-        let path = joined(&self.path, folder, &entry.name);
+        let path = join_path(&self.path, folder, &entry.name);
         let head = match self.head(&entries.directory, &entry, &path, limits) {
             Ok(head) => head,
             Err(trouble) => {
@@ -317,7 +318,7 @@ impl Folder {
             if entry.is_text {
                 folders.push(folder.join(&*entry.name));
             } else {
-                let path = joined(&self.path, folder, &entry.name);
+                let path = join_path(&self.path, folder, &entry.name);
                 findings.extend(finding(&path, Role::Folder, Trouble::NotText));
             }
         }
@@ -326,7 +327,7 @@ impl Folder {
 
     /// Reads a skill in a folder that is not a link, without listing the folder. `None` for
     /// anything else, which takes a closer look.
-    fn glance(
+    fn visit_plain_skill(
         &self,
         folder: &Path,
         limits: &SizeLimits,
@@ -339,27 +340,27 @@ impl Folder {
         self.watch(&path, &path);
         let mark = seen.is_some().then(|| self.mark(folder.to_str()?)).flatten();
         let file = open_beneath(&self.directory, &folder.join(SKILL_FILE), FILE).ok()?;
-        let head = Head::of(&file, None, limits).ok()?;
+        let head = Head::new(&file, None, limits).ok()?;
         if let Some(seen) = seen {
             seen.is_more = mark.is_none();
             seen.marks.extend(mark.map(|it| ("".into(), it)));
             seen.marks.push((SKILL_FILE.into(), head.mark));
         }
-        let path = joined(&self.path, folder, SKILL_FILE);
+        let path = join_path(&self.path, folder, SKILL_FILE);
         Some(self.found_skill(folder, SKILL_FILE, path, None, head, None))
     }
 
     /// Returns the paths of the skill in a folder that is not a link.
-    pub(crate) fn at(&self, folder: &Path) -> At {
-        let path: Arc<Path> = joined(&self.path, folder, SKILL_FILE).into();
+    pub(crate) fn at(&self, folder: &Path) -> SkillPaths {
+        let path: Arc<Path> = join_path(&self.path, folder, SKILL_FILE).into();
         let real = Some(self.real_of(&path, folder, SKILL_FILE));
-        At { path, real, linked: false }
+        SkillPaths { path, real, linked: false }
     }
 
     fn real_of(&self, path: &Arc<Path>, folder: &Path, name: &str) -> Arc<Path> {
         match self.path.as_os_str() == self.real.as_os_str() {
             true => path.clone(),
-            false => joined(&self.real, folder, name).into(),
+            false => join_path(&self.real, folder, name).into(),
         }
     }
 
@@ -410,7 +411,7 @@ impl Folder {
         ) {
             Ok(file) => (file, None),
             Err(Errno::LOOP) => {
-                let real = self.contained(path)?;
+                let real = self.resolve_contained(path)?;
                 self.watch_target(path.parent().unwrap_or(path), &real);
                 (open_file(&real)?, Some(real))
             }
@@ -418,7 +419,7 @@ impl Folder {
             Err(Errno::NXIO) => return Err(Trouble::NotRegular),
             Err(errno) => return Err(errno.into()),
         };
-        Head::of(&file, real, limits)
+        Head::new(&file, real, limits)
     }
 }
 
@@ -434,10 +435,10 @@ impl Source for Folder {
     fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>) {
         let skill = path.parent().unwrap_or(path);
         let mut findings = Vec::new();
-        let opened = self.contained(skill).and_then(|it| Ok(open_directory(&it)?));
+        let opened = self.resolve_contained(skill).and_then(|it| Ok(open_directory(&it)?));
         let resources = match opened.and_then(list) {
             Ok(mut entries) => {
-                if let Some(document) = document(&entries.names) {
+                if let Some(document) = document_index(&entries.names) {
                     entries.names.swap_remove(document);
                 }
                 walk(self, skill, entries, limits, &mut findings, None).0
@@ -478,7 +479,7 @@ struct Head {
 }
 
 impl Head {
-    fn of(file: &OwnedFd, real: Option<PathBuf>, limits: &SizeLimits) -> Result<Self, Trouble> {
+    fn new(file: &OwnedFd, real: Option<PathBuf>, limits: &SizeLimits) -> Result<Self, Trouble> {
         let stat = rustix::fs::fstat(file)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Trouble::NotRegular);
@@ -490,7 +491,7 @@ impl Head {
         }
         let mut bytes = Vec::with_capacity(HEAD.min(size as usize + 1));
         fill(file, &mut bytes)?;
-        Ok(Self { bytes, real, size, modified: modified(&stat), mark: Mark::of(&stat) })
+        Ok(Self { bytes, real, size, modified: modified_at(&stat), mark: Mark::from_stat(&stat) })
     }
 }
 
@@ -500,7 +501,7 @@ pub(crate) fn is_link(path: &Path) -> bool {
 }
 
 /// Joins three parts of a path in one allocation.
-fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
+fn join_path(root: &Path, folder: &Path, name: &str) -> PathBuf {
     let length = root.as_os_str().len() + folder.as_os_str().len() + name.len() + 2;
     let mut path = PathBuf::with_capacity(length);
     path.push(root);
@@ -512,7 +513,7 @@ fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Returns the index of the `SKILL.md`: the exact name before any other spelling.
-pub(super) fn document(names: &[FolderEntry]) -> Option<usize> {
+pub(super) fn document_index(names: &[FolderEntry]) -> Option<usize> {
     let exact = names.iter().position(|it| &*it.name == SKILL_FILE);
     exact.or_else(|| {
         let spelt =

@@ -16,7 +16,7 @@ impl Watcher {
         Err("this system does not report them".to_owned())
     }
 
-    pub(crate) fn during<T>(
+    pub(crate) fn watch_during<T>(
         &self,
         _: Option<&[PathBuf]>,
         _: impl FnOnce() -> T,

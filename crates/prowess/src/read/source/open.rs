@@ -184,7 +184,7 @@ pub(super) fn fill(file: &OwnedFd, bytes: &mut Vec<u8>) -> Result<(), Trouble> {
 }
 
 /// Returns the time of the last modification of a file.
-pub(super) fn modified(stat: &Stat) -> Option<SystemTime> {
+pub(super) fn modified_at(stat: &Stat) -> Option<SystemTime> {
     let seconds = u64::try_from(stat.st_mtime).ok()?;
     SystemTime::UNIX_EPOCH
         .checked_add(Duration::new(seconds, u32::try_from(stat.st_mtime_nsec).ok()?))

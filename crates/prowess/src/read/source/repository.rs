@@ -57,7 +57,7 @@ impl Repository {
         let is_ignored = real.ancestors().any(|folder| {
             let matched = above.iter().find_map(|(way, ignore)| {
                 let from = real.ancestors().nth(way.components().count())?;
-                ignore.matched(folder.strip_prefix(from).ok()?)
+                ignore.decision(folder.strip_prefix(from).ok()?)
             });
             matched == Some(true)
         });
@@ -107,9 +107,9 @@ impl Repository {
         let mut folders = path.ancestors().skip(1);
         let matched = folders.find_map(|folder| {
             let within = path.strip_prefix(folder).ok()?;
-            inside.get(folder)?.matched(within)
+            inside.get(folder)?.decision(within)
         });
-        matched.or_else(|| self.above.iter().find_map(|(way, it)| it.matched(&way.join(path))))
+        matched.or_else(|| self.above.iter().find_map(|(way, it)| it.decision(&way.join(path))))
             == Some(true)
     }
 }
