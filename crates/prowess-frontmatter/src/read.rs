@@ -40,7 +40,7 @@ impl Error for UnsupportedYaml {}
 pub fn read(text: &str) -> Result<Vec<Field<'_>>, UnsupportedYaml> {
     let mut reader = Reader { text, at: 0, line_end: 0, line: 1, end: 0, depth: 0, values: 0 };
     reader.begin_line(0);
-    if let Some(what) = scan::forbidden(text) {
+    if let Some(what) = scan::find_forbidden(text) {
         return reader.refuse(what);
     }
     let fields = match reader.indent()? {
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ReadResult<T>) -> ReadResult<T> {
+    fn with_nesting<T>(&mut self, read: impl FnOnce(&mut Self) -> ReadResult<T>) -> ReadResult<T> {
         if self.depth == MAX_DEPTH {
             return self.refuse("nested too deep");
         }
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
                 if !item {
                     return Ok((Value::Empty, None));
                 }
-                Ok((self.deeper(|it| it.list(column))?, Some(start)))
+                Ok((self.with_nesting(|it| it.list(column))?, Some(start)))
             }
             _ => Ok((Value::Empty, None)),
         }
@@ -273,9 +273,9 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let value = if self.at_item() {
             self.at -= column;
-            self.deeper(|it| it.list(column))?
+            self.with_nesting(|it| it.list(column))?
         } else if self.at_key() {
-            Value::Map(self.deeper(|it| it.map(column, MapStart::Inline))?)
+            Value::Map(self.with_nesting(|it| it.map(column, MapStart::Inline))?)
         } else {
             self.inline(parent)?
         };
@@ -326,7 +326,7 @@ impl<'a> Reader<'a> {
                 return self.refuse("a list within a list item");
             } else if self.at_key() {
                 let column = indent + self.at - dash;
-                items.push(Value::Map(self.deeper(|it| it.map(column, MapStart::Inline))?));
+                items.push(Value::Map(self.with_nesting(|it| it.map(column, MapStart::Inline))?));
             } else {
                 items.push(self.inline(indent)?);
             }
@@ -435,8 +435,8 @@ impl<'a> Reader<'a> {
     /// Parses a flow collection, including its closing bracket.
     fn flow(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         match self.byte(0) {
-            Some(b'[') => self.deeper(|it| it.flow_list(parent)),
-            Some(b'{') => self.deeper(|it| it.flow_map(parent)),
+            Some(b'[') => self.with_nesting(|it| it.flow_list(parent)),
+            Some(b'{') => self.with_nesting(|it| it.flow_map(parent)),
             Some(b'"' | b'\'') => self.quoted(parent),
             _ => {
                 let Some(text) = scan::flow_plain(self.rest()) else {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::split::Lines;
 
 /// Returns the name of a character that is forbidden in a frontmatter, if there is one.
-pub(crate) fn forbidden(text: &str) -> Option<&'static str> {
+pub(crate) fn find_forbidden(text: &str) -> Option<&'static str> {
     let bytes = text.as_bytes();
     // A loop over every byte without an early exit can be vectorized.
     if !bytes.iter().fold(false, |any, byte| any | is_suspect(*byte)) {
@@ -324,7 +324,7 @@ pub(crate) fn block(
     }
     let trailing = content.len() - kept;
     let mut string =
-        if header.folded { folded(&content[..kept]) } else { content[..kept].join("\n") };
+        if header.folded { join_folded(&content[..kept]) } else { content[..kept].join("\n") };
     let breaks = match header.chomp {
         Chomp::Strip => 0,
         Chomp::Clip => usize::from(kept > 0),
@@ -335,7 +335,7 @@ pub(crate) fn block(
 }
 
 /// Joins lines with spaces; a blank line is a line end, and indented lines stay as they are.
-fn folded(lines: &[&str]) -> String {
+fn join_folded(lines: &[&str]) -> String {
     let mut text = String::new();
     let mut blank = 0;
     let mut before: Option<bool> = None;

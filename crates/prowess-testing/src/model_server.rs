@@ -35,7 +35,7 @@ pub struct Request {
 /// An answer it gives.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    what: What,
+    content: Content,
     end: End,
     headers: String,
     piece: usize,
@@ -43,7 +43,7 @@ pub struct Answer {
 }
 
 #[derive(Debug, Clone)]
-enum What {
+enum Content {
     Reply(Reply),
     Status(u16, Option<String>),
     TooLong(usize),
@@ -198,13 +198,13 @@ impl Request {
 }
 
 impl Answer {
-    fn new(what: What) -> Self {
-        Self { what, end: End::Well, headers: String::new(), piece: 64, pause: Duration::ZERO }
+    fn new(content: Content) -> Self {
+        Self { content, end: End::Well, headers: String::new(), piece: 64, pause: Duration::ZERO }
     }
 
     /// Answers with a text.
     pub fn text(text: &str) -> Self {
-        Self::new(What::Reply(Reply { text: text.to_owned(), ..Reply::default() }))
+        Self::new(Content::Reply(Reply { text: text.to_owned(), ..Reply::default() }))
     }
 
     /// Calls tools, all at once.
@@ -216,17 +216,17 @@ impl Answer {
     /// express that.
     pub fn calls_as_written<'t>(calls: impl IntoIterator<Item = (&'t str, String)>) -> Self {
         let calls = calls.into_iter().map(|(name, input)| (name.to_owned(), input)).collect();
-        Self::new(What::Reply(Reply { calls, ..Reply::default() }))
+        Self::new(Content::Reply(Reply { calls, ..Reply::default() }))
     }
 
     /// Fails with a status, and a body in the format of each provider.
     pub fn status(status: u16) -> Self {
-        Self::new(What::Status(status, None))
+        Self::new(Content::Status(status, None))
     }
 
     /// Fails because the prompt is longer than this many tokens.
     pub fn too_long(window: usize) -> Self {
-        Self::new(What::TooLong(window))
+        Self::new(Content::TooLong(window))
     }
 
     /// Sends nothing, and does not hang up.
@@ -236,7 +236,7 @@ impl Answer {
 
     /// Sends these bytes, which need not be HTTP.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self::new(What::Bytes(bytes.into()))
+        Self::new(Content::Bytes(bytes.into()))
     }
 
     /// Adds a text before the calls.
@@ -297,7 +297,7 @@ impl Answer {
 
     /// Sets the body of a failure.
     pub fn body(mut self, text: &str) -> Self {
-        if let What::Status(_, body) = &mut self.what {
+        if let Content::Status(_, body) = &mut self.content {
             *body = Some(text.to_owned());
         }
         self
@@ -318,7 +318,7 @@ impl Answer {
     }
 
     fn with(mut self, change: impl FnOnce(&mut Reply)) -> Self {
-        if let What::Reply(reply) = &mut self.what {
+        if let Content::Reply(reply) = &mut self.content {
             change(reply);
         }
         self
@@ -328,8 +328,8 @@ impl Answer {
         let Some(format) = request.format() else {
             return self.write_whole(404, &format!("no {}", request.path), client);
         };
-        match &self.what {
-            What::Reply(reply) if request.wants_stream() => {
+        match &self.content {
+            Content::Reply(reply) if request.wants_stream() => {
                 let mut events = format.events(reply, number);
                 if self.end != End::Well {
                     // All but the final event.
@@ -337,19 +337,19 @@ impl Answer {
                 }
                 self.write_stream(format, &events.concat(), client)
             }
-            What::Reply(reply) => {
+            Content::Reply(reply) => {
                 let whole = format.whole(reply, number).to_string();
                 let whole = if self.end == End::Garbage { halves(&whole).0 } else { &whole };
                 self.write_whole(200, whole, client)
             }
-            What::Status(status, body) => {
+            Content::Status(status, body) => {
                 let body = body.clone().unwrap_or_else(|| format.error(*status).to_string());
                 self.write_whole(*status, &body, client)
             }
-            What::TooLong(window) => {
+            Content::TooLong(window) => {
                 self.write_whole(400, &format.too_long(*window).to_string(), client)
             }
-            What::Bytes(bytes) => {
+            Content::Bytes(bytes) => {
                 client.write_all(bytes)?;
                 self.write_end(format, client)
             }

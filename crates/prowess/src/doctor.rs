@@ -186,7 +186,7 @@ impl ExaminedSkill {
 
 impl VerdictReason {
     /// Returns a reason that is caused by other skills of the same name.
-    fn of_others(verdict: Verdict, reason: String, client: &'static Client) -> Self {
+    fn caused_by_others(verdict: Verdict, reason: String, client: &'static Client) -> Self {
         let source = Some(client.source);
         Self { verdict, symptom: None, reason, fix: None, is_fixable: false, source }
     }

@@ -212,7 +212,7 @@ impl Library {
     }
 
     /// Whether some name starts with these letters.
-    pub(crate) fn has_name_from(&self, start: &str) -> bool {
+    pub(crate) fn has_name_starting_with(&self, start: &str) -> bool {
         let first = self.skills.get(self.lower_bound(start));
         first.is_some_and(|it| it.manifest.name.starts_with(start))
     }

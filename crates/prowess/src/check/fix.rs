@@ -258,7 +258,7 @@ fn is_word(key: &str) -> bool {
 fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {
     edit_fields(text, fields, |text, field| match (canonical(&field.key), &field.value) {
         ("metadata", Value::Map(inner)) => edit_fields(text, inner, |text, nested| {
-            let is_quoted = is_odd(nested) && !is_typed(nested);
+            let is_quoted = is_odd(nested) && !is_number_or_bool(nested);
             is_quoted.then(|| quote(text, &[&field.key, &nested.key]).ok())?
         }),
         (
@@ -277,7 +277,7 @@ fn is_odd(field: &Field<'_>) -> bool {
 
 /// Whether every reader sees the same number or boolean: quoted, it would become text for readers
 /// that expect its type. A number with a fraction may be a version, of which readers lose digits.
-fn is_typed(field: &Field<'_>) -> bool {
+fn is_number_or_bool(field: &Field<'_>) -> bool {
     matches!(&field.value, Value::Scalar(it) if matches!(it.kind(), Kind::Integer | Kind::Bool))
 }
 

@@ -145,7 +145,13 @@ pub fn check_sources(
     });
     let mut made = gathered.made;
     // The same file at two paths is one skill.
-    made.sort_by(|a, b| (a.linked, a.is_guest(), &a.path).cmp(&(b.linked, b.is_guest(), &b.path)));
+    made.sort_by(|a, b| {
+        (a.linked, a.has_other_folder_name(), &a.path).cmp(&(
+            b.linked,
+            b.has_other_folder_name(),
+            &b.path,
+        ))
+    });
     let mut seen = HashSet::new();
     made.retain(|it| it.real.as_ref().is_none_or(|real| seen.insert(real.clone())));
     let left_out: HashSet<&PathBuf> = gathered.left_out.iter().map(|it| &it.1).collect();
@@ -243,7 +249,7 @@ struct CheckedSkill {
 
 impl CheckedSkill {
     /// Whether the folder has another name than the skill.
-    fn is_guest(&self) -> bool {
+    fn has_other_folder_name(&self) -> bool {
         let folder = self.path.parent().and_then(Path::file_name);
         folder.is_none_or(|it| self.name.as_deref().is_none_or(|name| it != name))
     }

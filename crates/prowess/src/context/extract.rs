@@ -176,7 +176,7 @@ fn score_sentence(sentence: &str) -> usize {
         if word.contains(['/', '`', '_']) || bare.contains('.') {
             places = 1;
         }
-        if is_telling(bare) {
+        if is_significant(bare) {
             words += 2;
         }
     }
@@ -184,13 +184,13 @@ fn score_sentence(sentence: &str) -> usize {
 }
 
 /// Whether a word indicates that something was decided, found out or went wrong.
-fn is_telling(word: &str) -> bool {
+fn is_significant(word: &str) -> bool {
     let mut lower = [0; 10];
     let Some(lower) = lower.get_mut(..word.len()) else { return false };
     lower.copy_from_slice(word.as_bytes());
     lower.make_ascii_lowercase();
     #[rustfmt::skip]
-    let is_telling = matches!(
+    let is_significant = matches!(
         &*lower,
         b"agreed" | b"always" | b"because" | b"blocked" | b"bug" | b"cannot" | b"cause" | b"chose"
         | b"conclusion" | b"confirmed" | b"decided" | b"decision" | b"denied" | b"done" | b"error"
@@ -199,7 +199,7 @@ fn is_telling(word: &str) -> bool {
         | b"passed" | b"plan" | b"prefer" | b"remember" | b"require" | b"required" | b"result"
         | b"should" | b"todo" | b"use" | b"warning" | b"wrong"
     );
-    is_telling
+    is_significant
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(super) fn mend(history: &mut [Message]) -> Vec<usize> {
     let mut changed = Vec::new();
     let mut next = 0;
     while next < history.len() {
-        let results = results_behind(history, next);
+        let results = count_results_after(history, next);
         let (caller, others) = history[next..=next + results].split_at_mut(1);
         let caller = &mut caller[0];
         if caller.role == Role::Tool {
@@ -52,7 +52,7 @@ pub(super) fn mend(history: &mut [Message]) -> Vec<usize> {
 }
 
 /// Counts the results that directly follow a message of the model that calls tools.
-fn results_behind(history: &[Message], caller: usize) -> usize {
+fn count_results_after(history: &[Message], caller: usize) -> usize {
     let Message { role: Role::Assistant, calls, .. } = &history[caller] else { return 0 };
     if calls.is_empty() {
         return 0;

@@ -21,8 +21,11 @@ pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
         let Diagnosis { client, verdict, .. } = diagnoses[taken];
         let path = diagnoses[taken].path.clone();
         let shown = path.as_deref().unwrap_or(Path::new("")).display();
-        let note =
-            VerdictReason::of_others(Verdict::Loads, format!("`{shown}` is a copy of it"), client);
+        let note = VerdictReason::caused_by_others(
+            Verdict::Loads,
+            format!("`{shown}` is a copy of it"),
+            client,
+        );
         for copy in copies.iter().filter(|it| **it != taken) {
             if diagnoses[*copy].verdict == Verdict::Unseen {
                 let mut notes = diagnoses[taken].notes.clone();
@@ -69,7 +72,7 @@ pub(super) fn resolve(
                 (verdict != Verdict::Loads).then(|| "rename or remove one of them".to_owned());
             noted.push((
                 number,
-                VerdictReason { fix, ..VerdictReason::of_others(verdict, reason, client) },
+                VerdictReason { fix, ..VerdictReason::caused_by_others(verdict, reason, client) },
             ));
         }
     }

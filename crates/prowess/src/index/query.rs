@@ -4,7 +4,7 @@ use super::{
     background,
     inverted::Index,
     lexicon,
-    said::sentences,
+    sentences::sentences,
     words::{self, Term},
 };
 
@@ -150,7 +150,7 @@ impl Query {
         if terms.iter().all(|it| it.1.is_extra) {
             terms.iter_mut().for_each(|it| it.1.is_extra = false);
         }
-        keep_most_telling(&mut terms);
+        keep_most_informative(&mut terms);
         let words = said
             .iter()
             .filter(|it| !it.is_extra)
@@ -187,7 +187,7 @@ impl Query {
     }
 
     /// Returns the replacements for the word at a position.
-    pub(crate) fn others_for(&self, place: usize) -> impl Iterator<Item = &OtherWord> {
+    pub(crate) fn replacements_for(&self, place: usize) -> impl Iterator<Item = &OtherWord> {
         self.others.iter().filter(move |it| it.instead_of & (1 << place) != 0)
     }
 
@@ -304,7 +304,7 @@ fn sentences_of(request: &str, terms: &[(Term, QueryTerm)]) -> Vec<Sentence> {
     let mut found = Vec::new();
     for text in sentences(head) {
         let mut bits = 0_u32;
-        words::each_word(text, |term, _| {
+        words::for_each_word(text, |term, _| {
             if let Some(at) = terms.iter().position(|it| it.0 == term && !it.1.is_extra) {
                 bits |= 1 << at;
             }
@@ -341,7 +341,7 @@ fn replacements(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec
     others
 }
 
-fn keep_most_telling(terms: &mut Vec<(Term, QueryTerm)>) {
+fn keep_most_informative(terms: &mut Vec<(Term, QueryTerm)>) {
     if terms.len() > MOST {
         let mut weights: Vec<f32> = terms.iter().map(|it| it.1.weight).collect();
         weights.sort_unstable_by(|a, b| b.total_cmp(a));

@@ -22,10 +22,10 @@ pub(crate) fn search(
         scores.clear();
         scores.resize(index.len(), 0.0);
         for (place, wanted) in query.terms.iter().enumerate() {
-            let mut others = query.others_for(place).peekable();
+            let mut others = query.replacements_for(place).peekable();
             if others.peek().is_none() {
                 for_each_document(index, wanted.id, wanted.weight, |document, it| {
-                    scores[document] += it
+                    scores[document] += it;
                 });
                 continue;
             }
@@ -33,12 +33,12 @@ pub(crate) fn search(
             BEST.with_borrow_mut(|best| {
                 best.values.resize(index.len(), 0.0);
                 for_each_document(index, wanted.id, wanted.weight, |document, it| {
-                    best.raise(document, it)
+                    best.raise(document, it);
                 });
                 for other in others {
                     let weight = wanted.weight * other.share;
                     for_each_document(index, other.id, weight, |document, it| {
-                        best.raise(document, it)
+                        best.raise(document, it);
                     });
                 }
                 best.drain(|document, it| scores[document] += it);

@@ -13,7 +13,7 @@ use super::{
     inverted::{Index, Key},
     names::Names,
     query::{Query, Word, phrases, read_with},
-    said::said_for,
+    sentences::positive_sentences,
     words::{Term, stem},
 };
 use crate::{
@@ -188,7 +188,8 @@ fn with_text<T>(skill: &Skill, take: impl FnOnce(Text<'_>) -> T) -> T {
     let when = dialect.when_to_use.as_deref().unwrap_or_default();
     let told = skill.description();
     let own = if *told == *manifest.description { "" } else { &*manifest.description };
-    let description: Vec<&str> = said_for(&told).chain(said_for(own)).chain([when]).collect();
+    let description: Vec<&str> =
+        positive_sentences(&told).chain(positive_sentences(own)).chain([when]).collect();
     take(Text { name: &manifest.name, description: &description, tags: &tags, body: &body })
 }
 

@@ -171,7 +171,7 @@ fn take_dense_run<'t>(text: &'t str, start: usize, take: &mut impl FnMut(&'t str
     let length = rest
         .find(|c| {
             let is_same = is_kana.iter().all(|(is_kana, starts)| is_kana(c) == *starts);
-            !(is_dense(c) && is_same) && !is_mark(c)
+            !(is_mark(c) || is_dense(c) && is_same)
         })
         .unwrap_or(rest.len());
     let run = &rest[..length];
@@ -228,7 +228,7 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(ChunkTerm, &str)) {
 }
 
 /// Passes the words of a text to `take`, except for stop words, with their terms.
-pub(crate) fn each_word(text: &str, mut take: impl FnMut(Term, &str)) {
+pub(crate) fn for_each_word(text: &str, mut take: impl FnMut(Term, &str)) {
     chunks(text, |chunk| {
         terms(chunk, |found, word| {
             if !found.is_stop && !found.is_extra {
@@ -241,7 +241,7 @@ pub(crate) fn each_word(text: &str, mut take: impl FnMut(Term, &str)) {
 /// Counts the distinct words of a text, except for stop words.
 pub(crate) fn count_informative(text: &str) -> usize {
     let mut terms = Vec::new();
-    each_word(text, |term, _| terms.push(term));
+    for_each_word(text, |term, _| terms.push(term));
     terms.sort_unstable();
     terms.dedup();
     terms.len()

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     check::validate::is_template_text,
-    index::{Index, Searchable, Term, chunks, count_informative, each_word, is_stop, rarity},
+    index::{Index, Searchable, Term, chunks, count_informative, for_each_word, is_stop, rarity},
     read::skill::Skill,
 };
 
@@ -40,7 +40,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         let Searchable { index, .. } = lab.library.searchable();
         let mut described = vec![0; index.id_count()];
         for (place, _) in lab.matchable() {
-            for id in described_by(index, place) {
+            for id in description_terms(index, place) {
                 described[id as usize] += 1;
             }
         }
@@ -81,7 +81,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         let when = manifest.dialect().when_to_use.as_deref().unwrap_or_default();
         let words = count_informative(&format!("{}\n{when}", manifest.description));
         let others = self.index_of(studied.skill).map_or(0, |it| {
-            let own = described_by(self.index, it as u32);
+            let own = description_terms(self.index, it as u32);
             let others = own.iter().map(|id| self.described[*id as usize].saturating_sub(1));
             others.min().unwrap_or(0) as usize
         });
@@ -118,11 +118,11 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
 
     /// Returns the words that describe both skills, the most informative first.
     fn shared_words(&self, skill: &Skill, other: &Skill) -> Vec<String> {
-        let others = self.index_of(other).map(|it| described_by(self.index, it as u32));
+        let others = self.index_of(other).map(|it| description_terms(self.index, it as u32));
         let others = others.unwrap_or_default();
         let mut words: BTreeMap<String, f32> = BTreeMap::new();
         for text in [&skill.manifest.name, &skill.manifest.description] {
-            each_word(text, |term, word| {
+            for_each_word(text, |term, word| {
                 if let Some(id) = self.index.id(term).filter(|it| others.contains(it)) {
                     words.insert(word.to_owned(), rarity(word, self.index.count(id), self.index));
                 }
@@ -147,7 +147,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 });
             }
         }
-        let own = self.index_of(skill).map(|it| described_by(self.index, it as u32));
+        let own = self.index_of(skill).map(|it| description_terms(self.index, it as u32));
         let own = own.unwrap_or_default();
         // In a short text no word is repeated.
         let least = counts.values().copied().max().unwrap_or(0).min(2);
@@ -225,7 +225,7 @@ fn heaviest_words(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
 }
 
 /// Returns the distinct terms of a skill's name, description and tags.
-fn described_by(index: &Index, place: u32) -> Vec<u32> {
+fn description_terms(index: &Index, place: u32) -> Vec<u32> {
     let mut ids: Vec<u32> = index.words(place).described().collect();
     ids.sort_unstable();
     ids.dedup();

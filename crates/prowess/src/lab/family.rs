@@ -212,9 +212,9 @@ impl Text {
     fn informative_words(&self) -> impl Iterator<Item = Word> {
         let mut left = self.total;
         self.words.iter().copied().take_while(move |it| {
-            let is_telling = left >= ALIKE * self.total;
+            let is_significant = left >= ALIKE * self.total;
             left -= it.weight;
-            is_telling
+            is_significant
         })
     }
 

@@ -1,7 +1,7 @@
 //! Probes: requests for a skill in the words of its author.
 
 use crate::{
-    index::{count_informative, said_for},
+    index::{count_informative, positive_sentences},
     read::manifest::Manifest,
 };
 
@@ -25,7 +25,8 @@ const LEAD: &str = "a about activate activates also an and any anything apply ar
 pub(super) fn probes(manifest: &Manifest) -> Vec<String> {
     let dialect = manifest.dialect();
     let when = dialect.when_to_use.as_deref().unwrap_or_default();
-    let sentences: Vec<&str> = said_for(&manifest.description).chain(said_for(when)).collect();
+    let sentences: Vec<&str> =
+        positive_sentences(&manifest.description).chain(positive_sentences(when)).collect();
     let (about_when, about_what): (Vec<&str>, Vec<&str>) =
         sentences.iter().partition(|it| is_about_when(it));
     let asked: Vec<Vec<&str>> =

@@ -110,7 +110,7 @@ impl RequestEntry {
             return own.as_bool();
         }
         let sort = self.field(&SORT).and_then(Json::as_str).unwrap_or_default();
-        let by_sort = list_of(sort).flatten();
+        let by_sort = list_kind(sort).flatten();
         Some(by_sort.or(self.should).unwrap_or(true))
     }
 }
@@ -123,12 +123,12 @@ fn is_key(names: &[&str], key: &str) -> bool {
 }
 
 /// Whether a key is that of a list of requests, and what that implies for them.
-fn list_of(key: &str) -> Option<Option<bool>> {
+fn list_kind(key: &str) -> Option<Option<bool>> {
     let lists = [(&LISTS[..], None), (&POSITIVE[..], Some(true)), (&NEGATIVE[..], Some(false))];
     lists.into_iter().find(|it| is_key(it.0, key)).map(|it| it.1)
 }
 
-fn no_list() -> Fault {
+fn no_list_fault() -> Fault {
     (None, "it has no list of requests, such as `evals`".to_owned())
 }
 
@@ -149,10 +149,10 @@ fn read_json(text: &str) -> Result<Requests, Fault> {
     let skill = skill.and_then(|it| serde_json::from_str(it.1.get()).ok());
     let lists: Vec<_> = fields
         .iter()
-        .filter_map(|(key, raw)| Some((serde_json::from_str(raw.get()).ok()?, list_of(key)?)))
+        .filter_map(|(key, raw)| Some((serde_json::from_str(raw.get()).ok()?, list_kind(key)?)))
         .collect();
     if lists.is_empty() {
-        return Err(no_list());
+        return Err(no_list_fault());
     }
     Ok(Requests { entries: entries_with_lines(text, lists), skill, ..Requests::default() })
 }
@@ -253,7 +253,7 @@ fn read_yaml(text: &str) -> Result<Requests, Fault> {
         if is_key(&SKILL, &field.key) {
             requests.skill = parse::yaml_json(&text, &field.value);
         }
-        let (Some(should), Value::List(items)) = (list_of(&field.key), &field.value) else {
+        let (Some(should), Value::List(items)) = (list_kind(&field.key), &field.value) else {
             continue;
         };
         has_list = true;
@@ -267,5 +267,5 @@ fn read_yaml(text: &str) -> Result<Requests, Fault> {
             requests.entries.push(RequestEntry { json, line, should });
         }
     }
-    if has_list { Ok(requests) } else { Err(no_list()) }
+    if has_list { Ok(requests) } else { Err(no_list_fault()) }
 }

@@ -186,7 +186,7 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
     if let Some(watcher) = watcher {
-        paths.iter().for_each(|it| watcher.watch_way(it));
+        paths.iter().for_each(|it| watcher.watch_path(it));
     }
     let allowed = Folder::real_paths(&paths);
     let mut homes: Vec<Arc<Home>> = Vec::new();
@@ -278,8 +278,8 @@ impl ParsedFile {
     /// paths.
     fn rank(&self) -> (Scope, usize, bool, bool, &OsStr) {
         let folder = self.path.parent().and_then(Path::file_name);
-        let is_guest = folder.is_none_or(|it| it != self.name());
-        (self.scope, self.number, self.linked, is_guest, self.path.as_os_str())
+        let has_other_folder_name = folder.is_none_or(|it| it != self.name());
+        (self.scope, self.number, self.linked, has_other_folder_name, self.path.as_os_str())
     }
 }
 

@@ -55,7 +55,7 @@ pub fn index_bytes(library: &Library) -> usize {
 /// Returns the stems of the words of a phrase, except for stop words, in order.
 pub fn phrase(text: &str) -> Vec<String> {
     let mut stems = Vec::new();
-    words::each_word(text, |_, word| stems.push(words::stem(word).into_owned()));
+    words::for_each_word(text, |_, word| stems.push(words::stem(word).into_owned()));
     stems
 }
 

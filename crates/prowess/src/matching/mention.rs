@@ -85,7 +85,9 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
                     mentions.known.push(skill);
                 }
             }
-            None if is_new && is_meant(sign, name) => mentions.unknown.push(name.to_owned()),
+            None if is_new && is_skill_mention(sign, name) => {
+                mentions.unknown.push(name.to_owned());
+            }
             None => {}
         }
     }
@@ -132,7 +134,7 @@ fn leading_name(rest: &str) -> Option<&str> {
 }
 
 /// Whether an unknown name was meant to be a skill: `$HOME`, `$5` and `@app.route` were not.
-fn is_meant(sign: &str, name: &str) -> bool {
+fn is_skill_mention(sign: &str, name: &str) -> bool {
     let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_' || c == ':')
         && name.starts_with(|c: char| c.is_alphabetic());
     is_name && (sign != "$" || !name.contains(|c: char| c.is_uppercase() || c == '_'))
@@ -167,7 +169,7 @@ pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool 
 /// their score.
 pub(crate) fn named_skills(library: &Library, written: &[String]) -> Vec<u32> {
     let mut named = Vec::new();
-    for at in (0..written.len()).filter(|at| library.has_name_from(&written[*at])) {
+    for at in (0..written.len()).filter(|at| library.has_name_starting_with(&written[*at])) {
         let names = (1..=LONGEST_NAME).filter_map(|words| written.get(at..at + words));
         named.extend(names.filter_map(|words| library.exact_position(&words.join("-"))));
     }

@@ -29,7 +29,7 @@ use crate::{
     finding::Finding,
     lock::lock,
     read::{
-        coded::{Codec, put_text, slice, text},
+        coded::{Codec, decode_text, encode_text, take_bytes},
         gather::SourceFolder,
         manifest::Manifest,
         skill::{METADATA_FILE, Skill},
@@ -82,7 +82,7 @@ pub(crate) struct CachedSkill {
 impl<'b> ScanCache<'b> {
     /// Decodes the cache. Invalid entries are ignored.
     pub(crate) fn new(mut bytes: &'b [u8], cache: &Cache) -> Self {
-        let count = u32::take(&mut bytes).unwrap_or_default() as usize;
+        let count = u32::decode(&mut bytes).unwrap_or_default() as usize;
         // A forged number must not allocate memory.
         let mut known = HashMap::with_capacity(count.min(bytes.len() / LEAST));
         while let Some((place, entry)) = entry(&mut bytes) {
@@ -98,9 +98,9 @@ impl<'b> ScanCache<'b> {
         let known = self.known.get(&(at.source as u32, path))?;
         let mut bytes = known.body;
         let mut place = String::with_capacity(128);
-        for _ in 0..u32::take(&mut bytes)? {
-            write_path(&mut place, path, text(&mut bytes)?);
-            if folder.mark(&place)? != Mark::take(&mut bytes)? {
+        for _ in 0..u32::decode(&mut bytes)? {
+            write_path(&mut place, path, decode_text(&mut bytes)?);
+            if folder.mark(&place)? != Mark::decode(&mut bytes)? {
                 return None;
             }
         }
@@ -115,7 +115,7 @@ impl<'b> ScanCache<'b> {
             .values()
             .filter(|known: &&CacheEntry<'_>| {
                 let bytes = &mut { known.body };
-                <Vec<(Box<str>, Mark)>>::take(bytes).and_then(|_| decode_visit(bytes)).is_some()
+                <Vec<(Box<str>, Mark)>>::decode(bytes).and_then(|_| decode_visit(bytes)).is_some()
             })
             .count()
     }
@@ -145,13 +145,13 @@ impl<'b> ScanCache<'b> {
     fn keep(&self, at: &SourceFolder, seen: &VisitMarks, what: u8, visit: &impl Codec) {
         let Some(path) = at.folder.to_str() else { return };
         let mut body = Vec::new();
-        (at.source as u32).put(&mut body);
-        put_text(path, &mut body);
-        seen.marks.put(&mut body);
-        what.put(&mut body);
-        visit.put(&mut body);
+        (at.source as u32).encode(&mut body);
+        encode_text(path, &mut body);
+        seen.marks.encode(&mut body);
+        what.encode(&mut body);
+        visit.encode(&mut body);
         let mut new = lock(&self.new);
-        (body.len() as u32).put(&mut new.entries);
+        (body.len() as u32).encode(&mut new.entries);
         new.entries.extend(body);
         new.count += 1;
     }
@@ -167,7 +167,7 @@ impl<'b> ScanCache<'b> {
             return None;
         }
         let mut bytes = Vec::new();
-        (count as u32).put(&mut bytes);
+        (count as u32).encode(&mut bytes);
         bytes.extend(new.entries);
         old.into_iter().for_each(|it| bytes.extend_from_slice(it));
         Some(bytes)
@@ -180,9 +180,9 @@ const LEAST: usize = 16;
 /// Decodes an entry from the front: its source and folder, and the rest of it.
 fn entry<'b>(bytes: &mut &'b [u8]) -> Option<((u32, &'b str), CacheEntry<'b>)> {
     let start = *bytes;
-    let length = u32::take(bytes)? as usize;
-    let mut body = slice(bytes, length)?;
-    let place = (u32::take(&mut body)?, text(&mut body)?);
+    let length = u32::decode(bytes)? as usize;
+    let mut body = take_bytes(bytes, length)?;
+    let place = (u32::decode(&mut body)?, decode_text(&mut body)?);
     let entry = &start[..start.len() - bytes.len()];
     Some((place, CacheEntry { entry, body, is_used: AtomicBool::new(false) }))
 }
@@ -201,9 +201,9 @@ const FOLDERS: u8 = 0;
 const SKILL: u8 = 1;
 
 fn decode_visit(bytes: &mut &[u8]) -> Option<CachedVisit> {
-    match u8::take(bytes)? {
-        FOLDERS => Codec::take(bytes).map(CachedVisit::Folders),
-        SKILL => Codec::take(bytes).map(|it| CachedVisit::Skill(Box::new(it))),
+    match u8::decode(bytes)? {
+        FOLDERS => Codec::decode(bytes).map(CachedVisit::Folders),
+        SKILL => Codec::decode(bytes).map(|it| CachedVisit::Skill(Box::new(it))),
         _ => None,
     }
 }
@@ -229,9 +229,9 @@ pub(crate) fn state_now(skill: &Skill) -> Option<Key> {
 
 fn state_of(folder: &str, document: &Mark, metadata: Option<Mark>) -> Key {
     let mut bytes = Vec::new();
-    put_text(folder, &mut bytes);
-    document.put(&mut bytes);
-    metadata.put(&mut bytes);
+    encode_text(folder, &mut bytes);
+    document.encode(&mut bytes);
+    metadata.encode(&mut bytes);
     digest(&[&bytes])
 }
 

@@ -353,11 +353,11 @@ impl Folder {
     /// Returns the paths of the skill in a folder that is not a link.
     pub(crate) fn at(&self, folder: &Path) -> SkillPaths {
         let path: Arc<Path> = join_path(&self.path, folder, SKILL_FILE).into();
-        let real = Some(self.real_of(&path, folder, SKILL_FILE));
+        let real = Some(self.real_path(&path, folder, SKILL_FILE));
         SkillPaths { path, real, linked: false }
     }
 
-    fn real_of(&self, path: &Arc<Path>, folder: &Path, name: &str) -> Arc<Path> {
+    fn real_path(&self, path: &Arc<Path>, folder: &Path, name: &str) -> Arc<Path> {
         match self.path.as_os_str() == self.real.as_os_str() {
             true => path.clone(),
             false => join_path(&self.real, folder, name).into(),
@@ -380,7 +380,7 @@ impl Folder {
         let path: Arc<Path> = path.into();
         let real = match &linked {
             Some(real) => real.as_path().into(),
-            None => self.real_of(&path, folder, name),
+            None => self.real_path(&path, folder, name),
         };
         let Head { bytes, size, modified, .. } = head;
         DiscoveredSkill {

@@ -28,7 +28,7 @@ impl Watcher {
         match *self {}
     }
 
-    pub(crate) fn watch_way(&self, _: &Path) {
+    pub(crate) fn watch_path(&self, _: &Path) {
         match *self {}
     }
 

@@ -139,7 +139,7 @@ pub(super) struct Entries {
 /// Lists the entries of a directory.
 pub(super) fn list(directory: OwnedFd) -> Result<Entries, Trouble> {
     let mut names = Vec::new();
-    each_entry(&directory, |name, kind| {
+    for_each_entry(&directory, |name, kind| {
         if !matches!(name, b"." | b"..") {
             let text = String::from_utf8_lossy(name);
             let is_text = matches!(text, Cow::Borrowed(_));
@@ -150,7 +150,7 @@ pub(super) fn list(directory: OwnedFd) -> Result<Entries, Trouble> {
 }
 
 #[cfg(target_os = "linux")]
-fn each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+fn for_each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
     let mut buffer = [const { std::mem::MaybeUninit::uninit() }; 8192];
     let mut entries = rustix::fs::RawDir::new(directory, &mut buffer);
     while let Some(entry) = entries.next() {
@@ -161,7 +161,7 @@ fn each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Res
 }
 
 #[cfg(not(target_os = "linux"))]
-fn each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+fn for_each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
     for entry in rustix::fs::Dir::read_from(directory)? {
         let entry = entry?;
         take(entry.file_name().to_bytes(), entry.file_type());

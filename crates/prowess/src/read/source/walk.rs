@@ -193,7 +193,7 @@ impl Walk<'_> {
         }
         self.resources.push(Resource {
             kind: ResourceKind::of(path),
-            is_text: text_by_name(path).unwrap_or_else(|| self.text_by_content(path)),
+            is_text: is_text_by_name(path).unwrap_or_else(|| self.is_text_by_content(path)),
             path: path.into(),
             size,
             modified: modified_at(stat),
@@ -201,7 +201,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn text_by_content(&self, path: &str) -> bool {
+    fn is_text_by_content(&self, path: &str) -> bool {
         let file = open_contained(&self.skill.join(path), &self.folder.allowed);
         let mut bytes = [0; 1024];
         let length = file.ok().and_then(|mut it| it.read(&mut bytes).ok()).unwrap_or(0);
@@ -230,7 +230,7 @@ pub fn skill_of(path: &Path) -> Option<&Path> {
 }
 
 /// Whether a file is text, if its extension tells.
-fn text_by_name(path: &str) -> Option<bool> {
+fn is_text_by_name(path: &str) -> Option<bool> {
     let file = path.rsplit('/').next().unwrap_or(path);
     let ending = file.rsplit_once('.')?.1.to_ascii_lowercase();
     match ending.as_str() {

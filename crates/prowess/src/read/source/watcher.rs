@@ -148,12 +148,12 @@ impl Watcher {
 
     /// Watches the path to a directory, which need not exist: each name on the path, also behind
     /// links.
-    pub(crate) fn watch_way(&self, path: &Path) {
+    pub(crate) fn watch_path(&self, path: &Path) {
         let stat = rustix::fs::statfs(path);
         {
             let mut table = self.lock_table();
             table.is_shared |= stat.is_ok_and(|it| SHARED.contains(&(it.f_type as u32)));
-            table.directories.push((path.to_owned(), inode_of(path)));
+            table.directories.push((path.to_owned(), folder_id(path)));
         }
         let Ok(mut left) = std::path::absolute(path) else { return };
         let (mut here, mut links) = (PathBuf::new(), 0);
@@ -318,7 +318,7 @@ impl WatchTable {
 
     /// Whether some directory has been replaced by another folder.
     fn is_elsewhere(&self) -> bool {
-        self.directories.iter().any(|(path, was)| inode_of(path) != *was)
+        self.directories.iter().any(|(path, was)| folder_id(path) != *was)
     }
 
     /// Records where something has changed; returns whether it matters.
@@ -351,7 +351,7 @@ impl WatchTable {
     }
 }
 
-fn inode_of(path: &Path) -> Option<FolderId> {
+fn folder_id(path: &Path) -> Option<FolderId> {
     rustix::fs::stat(path).ok().map(|it| (it.st_dev as _, it.st_ino as _))
 }
 
@@ -376,7 +376,7 @@ mod tests {
 
     fn watching(path: &Path) -> Watcher {
         let watcher = Watcher::new().expect("the system tells");
-        let ((), table) = watcher.watch_during(None, || watcher.watch_way(path));
+        let ((), table) = watcher.watch_during(None, || watcher.watch_path(path));
         table.expect("there are watches");
         watcher
     }
