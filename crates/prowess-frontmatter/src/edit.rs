@@ -48,7 +48,7 @@ impl fmt::Display for EditError {
                 f.write_str("the frontmatter cannot be read, so it is not edited")
             }
             Self::NoSuchKey => f.write_str("there is no such key"),
-            Self::KeyTaken => f.write_str("the key is there already"),
+            Self::KeyTaken => f.write_str("the key already exists"),
             Self::KeyTooLong => f.write_str("the key is too long"),
             Self::NotMovable => f.write_str("the value cannot be moved"),
         }

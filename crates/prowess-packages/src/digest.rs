@@ -37,7 +37,7 @@ pub struct TreeFile {
 
 /// A text is not `sha256:` and 64 hex digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not `sha256:` and 64 hex digits")]
+#[error("`{text}` is not `sha256:` followed by 64 hexadecimal digits")]
 pub struct DigestSyntaxError {
     /// The text.
     pub text: String,

@@ -445,7 +445,7 @@ impl<'t> Parser<'t> {
     /// shells disagree about where that begins.
     pub(super) fn inner_newline(&mut self) -> ParseResult<()> {
         if self.behind.is_some() {
-            return Err(self.error("a line goes on before its here-document"));
+            return Err(self.error("a line continues before its here-document"));
         }
         self.newline();
         Ok(())
@@ -526,8 +526,8 @@ impl<'t> Parser<'t> {
 
     pub(super) fn unexpected(&self) -> ShellError {
         match self.rest().chars().next() {
-            Some(c) => self.error(&format!("`{}` is not expected here", c.escape_default())),
-            None => self.error("the script ends too early"),
+            Some(c) => self.error(&format!("unexpected `{}`", c.escape_default())),
+            None => self.error("unexpected end of the script"),
         }
     }
 }

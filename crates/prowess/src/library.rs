@@ -77,7 +77,7 @@ pub struct Library {
 #[non_exhaustive]
 pub enum LoadError {
     /// No directory or source was given; nothing else is scanned.
-    #[error("no directory is configured: name the directories with skills")]
+    #[error("no directories with skills are configured")]
     NoDirectories,
     /// The thread that watches for changes could not be started.
     #[error("cannot watch the skills")]

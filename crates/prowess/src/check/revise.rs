@@ -35,7 +35,7 @@ pub enum ReviseError {
         source: EditError,
     },
     /// The result would differ from the request, or something else would change with it.
-    #[error("it would not read as it should afterwards")]
+    #[error("the edited file would not mean what was intended")]
     Unfaithful,
 }
 

@@ -190,7 +190,7 @@ impl<'a> Draft<'a> {
             self.history[*at].tokens = self.window.count(&self.history[*at].message);
         }
         if !changed.is_empty() {
-            let what = "a call without its result, or a result without its call, became text";
+            let what = "turned calls without a result, or results without a call, into text";
             let after = self.usage().total();
             self.steps.push(FitChange {
                 step: FitStep::PairCalls,
@@ -239,8 +239,8 @@ impl<'a> Draft<'a> {
             }
         }
         match lowered.is_empty() {
-            true => "no skill to show less of".to_owned(),
-            false => format!("showed less of {}", lowered.join(", ")),
+            true => "no skill can be shown in less detail".to_owned(),
+            false => format!("showed less detail of {}", lowered.join(", ")),
         }
     }
 
@@ -272,11 +272,11 @@ impl<'a> Draft<'a> {
 
     fn evict_catalog(&mut self) -> String {
         match std::mem::take(&mut self.catalog_tokens) {
-            0 => "no list of skills to leave out".to_owned(),
+            0 => "no catalog to leave out".to_owned(),
             tokens => {
                 self.system.pop();
                 self.system_tokens -= tokens;
-                "left out the list of skills".to_owned()
+                "left out the catalog".to_owned()
             }
         }
     }

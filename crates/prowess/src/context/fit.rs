@@ -133,7 +133,7 @@ pub enum FitStep {
 /// The error for a prompt that is too large even without everything that may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a window of {window} tokens is too small: the system prompt needs {}, the tools need {} and what was said needs {} even when it is shortened",
+    "a context window of {window} tokens is too small: the system prompt needs {}, the tools need {}, and the conversation needs {} even when shortened",
     needed.system, needed.tools, needed.history
 )]
 pub struct FitError {

@@ -66,7 +66,7 @@ fn as_text(result: &mut Message) {
     result.role = Role::Assistant;
     result.call_id = None;
     result.parts.clear();
-    result.content = format!("[result of a call that is not there]\n{}", result.content);
+    result.content = format!("[result of a missing call]\n{}", result.content);
 }
 
 fn without_unanswered(caller: &mut Message, answered: &[bool]) {
@@ -79,8 +79,7 @@ fn without_unanswered(caller: &mut Message, answered: &[bool]) {
         if !caller.content.is_empty() {
             caller.content.push('\n');
         }
-        caller.content +=
-            &format!("[called `{}` with {}; there is no result]", call.name, call.arguments);
+        caller.content += &format!("[called `{}` with {}; no result]", call.name, call.arguments);
     }
     caller.parts.clear();
 }

@@ -101,7 +101,7 @@ fn list_files(skill: &Skill) -> String {
         let (name, kind) = (one_line(name), ResourceKind::of(name).as_str());
         text.push_str(&match count {
             1 => format!("- {name} ({kind}, {size} bytes)\n"),
-            _ => format!("- {name} ({count} files, {size} bytes together)\n"),
+            _ => format!("- {name} ({count} files, {size} bytes in total)\n"),
         });
     }
     text.push_str(&remaining_files(&lines));

@@ -54,7 +54,7 @@ impl fmt::Display for UsedSkill {
                 write!(f, "# Skill: {}\n\nFolder: {}\n\n", one_line(name), one_line(folder))?;
                 writeln!(f, "{}", instructions.trim_end())?;
                 if !resources.is_empty() {
-                    f.write_str("\nFiles, as paths below the folder:\n")?;
+                    f.write_str("\nFiles, relative to the folder:\n")?;
                 }
                 let lines = fold_paths(resources.iter().map(String::as_str));
                 for (name, count) in lines.iter().take(MAX_FILES) {

@@ -64,7 +64,7 @@ pub(super) fn resolve(
                 }
                 Clash::Random => (Verdict::Unknown, "has the same name, and either may win"),
                 Clash::First | Clash::Both | Clash::Unknown => {
-                    (Verdict::Unknown, "has the same name, and it is not known which one wins")
+                    (Verdict::Unknown, "has the same name, and it is unknown which one wins")
                 }
             };
             let reason = format!("`{path}` {what}");

@@ -173,7 +173,7 @@ impl Symptom {
                 "write `---` alone on its line, the first one in line 1".to_owned()
             }
             Self::NotYaml | Self::Garbled => candidate.fault.as_ref()?.hint.clone().into_owned(),
-            Self::Unread => "write the values out".to_owned(),
+            Self::Unread => "write the values out in full".to_owned(),
             Self::DuplicateKey => "keep one of them".to_owned(),
             Self::DashesInside => "use another kind of dash".to_owned(),
             Self::NameMissing => format!("add `name: {}`", candidate.folder(client_path)),

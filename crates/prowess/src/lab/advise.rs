@@ -258,7 +258,7 @@ fn advice_for(
             format!("say more: {words} meaningful words are not enough to be found")
         }
         MissReason::Common(others) => format!(
-            "name what it is about: every word of its description is in at least {others} others"
+            "say what it is about: every word of its description is also in at least {others} others"
         ),
         MissReason::Shadowed(other) => {
             let other = &other.manifest.name;

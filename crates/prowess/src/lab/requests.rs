@@ -72,7 +72,7 @@ impl Requests {
             Some(_) => match Table::read(text, |cell: &str| is_key(&REQUEST, cell)) {
                 Some(table) => Ok(read_csv(table)),
                 None if is_called(&["csv", "tsv"]) => {
-                    Err((Some(1), "no column is called `query` or `prompt`".to_owned()))
+                    Err((Some(1), "there is no column `query` or `prompt`".to_owned()))
                 }
                 None => read_yaml(text).map_err(|_| {
                     (None, "it is neither JSON, nor CSV or YAML with requests".to_owned())
@@ -81,7 +81,7 @@ impl Requests {
         };
         match read {
             Ok(requests) if requests.entries.is_empty() && requests.faults.is_empty() => {
-                Self { faults: vec![(None, "it has no request".to_owned())], ..requests }
+                Self { faults: vec![(None, "it has no requests".to_owned())], ..requests }
             }
             Ok(requests) => requests,
             Err(fault) => Self { faults: vec![fault], ..Self::default() },
@@ -242,10 +242,7 @@ fn read_yaml(text: &str) -> Result<Requests, Fault> {
     let text = if is_list { format!("evals:\n{text}") } else { text.to_owned() };
     let above = usize::from(is_list);
     let fields = parse::yaml_map(&text).map_err(|(line, what): (usize, String)| {
-        (
-            Some(line.saturating_sub(above).max(1)),
-            format!("it is not YAML that can be read: {what}"),
-        )
+        (Some(line.saturating_sub(above).max(1)), format!("it cannot be read as YAML: {what}"))
     })?;
     let mut requests = Requests::default();
     let mut has_list = false;

@@ -107,8 +107,8 @@ impl<'lib> Lab<'lib> {
 
     fn read(&self, bytes: &[u8], path: &Path, about: FileContext<'lib>) -> Trials<'lib> {
         let usual = match about.is_beside {
-            true => r#"a request is such as {"query": "open a PR", "should_trigger": true}"#,
-            false => r#"a request is such as {"query": "open a PR", "skill": "create-pr"}"#,
+            true => r#"write each request as {"query": "open a PR", "should_trigger": true}"#,
+            false => r#"write each request as {"query": "open a PR", "skill": "create-pr"}"#,
         };
         let Requests { entries, skill, faults } = Requests::read(&decode(bytes).text, path);
         let usual = |line, message| finding(path, line, message, usual.to_owned());
@@ -140,7 +140,7 @@ impl<'lib> Lab<'lib> {
         let more = read.findings.len().saturating_sub(MOST_FAULTS);
         read.findings.truncate(MOST_FAULTS);
         if more > 0 {
-            read.findings.push(usual(None, format!("{more} more of its requests are faulty")));
+            read.findings.push(usual(None, format!("{more} more of its requests are invalid")));
         }
         read
     }
@@ -152,9 +152,7 @@ impl<'lib> Lab<'lib> {
         whole: Option<&Json>,
         about: FileContext<'lib>,
     ) -> Result<(String, ExpectedMatch<'lib>), EntryError> {
-        let request = entry
-            .request()
-            .ok_or(EntryError::Form("there is no request, which is called `query` or `prompt`"))?;
+        let request = entry.request().ok_or(EntryError::Form("there is no `query` or `prompt`"))?;
         let should = entry
             .should_match()
             .ok_or(EntryError::Form("`should_trigger` is neither true nor false"))?;
@@ -171,7 +169,7 @@ impl<'lib> Lab<'lib> {
             }
             Some(Json::String(name)) => vec![name],
             Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
-            Some(_) => return Err(EntryError::Form("the skill is neither a name nor null")),
+            Some(_) => return Err(EntryError::Form("`skill` is neither a name nor null")),
         };
         let mut skills: Vec<&Skill> = names
             .iter()

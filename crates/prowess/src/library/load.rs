@@ -321,7 +321,7 @@ fn manifest(
             (second.manifest, second.findings)
         }
         Err(error) => {
-            let message = format!("the file cannot be read to its end: {error}");
+            let message = format!("the file cannot be read completely: {error}");
             let hint = "check the file";
             (
                 None,
@@ -439,7 +439,7 @@ fn shadowed_finding(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
         true => format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
         false => "rename one of them, or ask for this one by its path".to_owned(),
     };
-    let message = format!("`{name}` is hidden by `{}`", winner.origin.path.display());
+    let message = format!("`{name}` is shadowed by `{}`", winner.origin.path.display());
     Finding::new(&rule::NAME_TAKEN, Severity::Warning, path, message, hint)
 }
 

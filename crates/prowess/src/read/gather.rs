@@ -69,7 +69,7 @@ pub(crate) fn gather_by<T: Send>(
                 Severity::Warning,
                 Path::new(""),
                 format!("there are more than {MAX_FOLDERS} folders; the rest is not searched"),
-                "choose the folders with skills",
+                "configure only directories that contain skills",
             ));
         }
         left -= places.len();

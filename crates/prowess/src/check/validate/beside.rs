@@ -34,7 +34,7 @@ pub(super) fn check(
             Position::FILE,
             || {
             format!(
-                "the skill has {files} files and {total} bytes; MCP hosts need to accept only {MAX_FILES} and {MAX_BYTES}"
+                "the skill has {files} files and {total} bytes; MCP hosts are only required to accept {MAX_FILES} files and {MAX_BYTES} bytes"
             )
         },
             "remove files that are not needed",
@@ -199,8 +199,8 @@ fn check_contents(path: &str, text: &str, report: &mut Report) {
         report.note(
             &rule::REFERENCE_CONTENTS,
             Position::FILE,
-            || format!("`{path}` has {lines} lines and no contents at its beginning"),
-            "list its sections at the top, so that a model can go to the right one",
+            || format!("`{path}` has {lines} lines but no table of contents"),
+            "list its sections at the top, so that a model can jump to the right one",
         );
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn check(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, re
             &rule::BODY_EMPTY,
             Position::line(body.line),
             || "there are no instructions".to_owned(),
-            "describe how the task is done",
+            "describe how to do the task",
         );
     }
     let lines = body.text.lines().count();

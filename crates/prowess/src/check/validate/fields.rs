@@ -116,8 +116,8 @@ pub(crate) fn check_fields(
                         report.note(
                             &rule::NAME_CHARACTERS,
                             at,
-                            || "the name has blanks around it".to_owned(),
-                            "take them out",
+                            || "the name has spaces around it".to_owned(),
+                            "remove them",
                         );
                     }
                     name::check(text.trim(), folder, at, report);
@@ -195,7 +195,7 @@ fn check_unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut
                 at,
                 || {
                     format!(
-                        "`{key}` is read by {clients}; others ignore it, and the reference validator refuses it"
+                        "`{key}` is read by {clients}; others ignore it, and the reference validator rejects it"
                     )
                 },
                 "keep it if the skill is for those clients",
@@ -205,10 +205,10 @@ fn check_unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut
                 at,
                 || {
                     format!(
-                        "`{key}` is not a field of the specification, and the reference validator refuses the skill"
+                        "`{key}` is not a field of the specification, and the reference validator rejects the skill"
                     )
                 },
-                "move it under `metadata`, where Prowess reads it, too",
+                "move it under `metadata`, where Prowess also reads it",
             ),
             FieldSupport::Unknown => report.note(
                 &rule::UNKNOWN_FIELD,
@@ -237,14 +237,14 @@ fn check_description(text: &str, at: Position, report: &mut Report) {
             format!(
                 "the description has {length} characters; some clients list only the first {SHORTEST_LIST}"
             )
-        }, "put what matters most first");
+        }, "put the most important part first");
     }
     if text.contains(['<', '>']) {
         report.note(
             &rule::DESCRIPTION_BRACKETS,
             at,
             || {
-                "the description has angle brackets, which uploads to the Claude API refuse"
+                "the description has angle brackets, which the Claude API does not accept"
                     .to_owned()
             },
             "write it without them",
@@ -297,7 +297,7 @@ fn check_metadata(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut R
                     at,
                     || {
                         format!(
-                            "the value of `metadata.{}` is not text to every reader: `{}`",
+                            "not every reader treats the value of `metadata.{}` as text: `{}`",
                             nested.key, scalar.text
                         )
                     },

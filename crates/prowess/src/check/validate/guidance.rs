@@ -32,7 +32,7 @@ pub(super) fn check(reading: &SplitDocument<'_>, manifest: &Manifest, report: &m
         report.note(
             &rule::UNPINNED_PACKAGE,
             Position::line(body.line + line),
-            || format!("`{what}` has no version, so the newest is fetched"),
+            || format!("`{what}` has no version, so the latest one is fetched"),
             "add a version, such as `npx tool@1.2.3` or `pip install tool==1.2.3`",
         );
     }

@@ -71,7 +71,7 @@ pub(super) fn check_look_alikes(reading: &SplitDocument<'_>, report: &mut Report
                 &rule::HIDDEN_CHARACTERS,
                 Position::line(body.line + fence.line - 1),
                 || format!("the word `{word}` in this block mixes Latin letters with others that look like them"),
-                "write it in one script",
+                "use letters of one script only",
             );
         }
     }

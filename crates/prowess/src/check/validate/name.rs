@@ -22,7 +22,7 @@ pub(super) fn check(name: &str, folder: Option<&str>, at: Position, report: &mut
             &rule::NAME_TOO_LONG,
             at,
             || format!("the name has {length} characters, more than {MAX_NAME}"),
-            "shorten it, and the folder with it",
+            "shorten it, and rename the folder to match",
         );
     }
     if normal.to_lowercase() != normal {
@@ -80,8 +80,8 @@ pub(super) fn check(name: &str, folder: Option<&str>, at: Position, report: &mut
         report.note(
             &rule::NAME_RESERVED,
             at,
-            || format!("the name has the word `{word}`, which uploads to the Claude API refuse"),
-            "choose another name if you want to upload it",
+            || format!("the name contains `{word}`, which the Claude API does not accept"),
+            "choose another name if you want to upload the skill",
         );
     }
     if is_reserved_on_windows(&normal) && unfit_reason(&normal).is_none() {

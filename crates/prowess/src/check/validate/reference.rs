@@ -44,8 +44,8 @@ pub(super) fn check(
     report.note(
         &rule::YAML_STRICT,
         Position::line(line),
-        || format!("{what}, which the reference validator refuses"),
-        "write a text on one line, or a line for each value",
+        || format!("{what}, which the reference validator rejects"),
+        "write text on one line, and lists and maps with one value per line",
     );
     true
 }
@@ -93,7 +93,7 @@ fn check_delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
         &rule::YAML_STRICT,
         Position::line(line),
         || message.to_owned(),
-        "write no `---` within a value",
+        "avoid `---` inside values",
     );
     true
 }
@@ -123,7 +123,7 @@ fn find_rejected_yaml(
                     before.len() - before.rfind('\n').map_or(0, |it| it + 1)
                 });
                 if indent.is_some() && column.is_some() && indent != column {
-                    return Some((start, "the map is indented otherwise than the one before it"));
+                    return Some((start, "the map is indented differently from the one before it"));
                 }
                 column = column.or(indent);
                 find_rejected_yaml(text, inner, Profile::Reference)

@@ -32,7 +32,7 @@ pub(super) fn brief(instructions: &str) -> String {
         }
         is_blank = line.is_empty();
         if !text.push(line) {
-            text.text.push_str("… (cut here; ask for the full skill)\n");
+            text.text.push_str("… (truncated; ask for the full skill)\n");
             break;
         }
     }
@@ -59,7 +59,7 @@ impl Text {
             let line = shorten_line(&line, PARAMETER, count);
             if self.room < after + count(&line) {
                 let more = properties.len() - number;
-                self.push(&format!("- … ({more} more parameters are cut here)"));
+                self.push(&format!("- … ({more} more parameters not shown)"));
                 break;
             }
             self.push(&line);

@@ -44,7 +44,7 @@ pub enum FrontmatterError {
     #[error("the frontmatter is not a map of `key: value` lines")]
     NotMap,
     /// A key occurs twice in one map.
-    #[error("the key `{key}` is there a second time in line {line} of the frontmatter")]
+    #[error("the key `{key}` appears a second time in line {line} of the frontmatter")]
     Duplicate {
         /// The key.
         key: String,
@@ -52,7 +52,7 @@ pub enum FrontmatterError {
         line: usize,
     },
     /// JSON has no representation of infinity, NaN, or a number that does not fit a double.
-    #[error("the number `{text}` of the frontmatter has no form in JSON")]
+    #[error("the number `{text}` in the frontmatter cannot be represented in JSON")]
     Number {
         /// The number, as written.
         text: String,

@@ -318,7 +318,7 @@ impl ManifestBuilder<'_, '_> {
                     items.iter().map(|it| it.as_text().map(Box::from)).collect();
                 match texts {
                     Some(texts) => self.manifest.tags = texts.into_boxed_slice(),
-                    None => return self.note_wrong_type(field, "a list of texts"),
+                    None => return self.note_wrong_type(field, "a list of strings"),
                 }
             }
             _ => {

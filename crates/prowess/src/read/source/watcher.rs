@@ -358,11 +358,11 @@ fn folder_id(path: &Path) -> Option<FolderId> {
 /// Returns why there are no events, and what would help.
 fn failure_reason(errno: Errno) -> String {
     match errno {
-        Errno::NOSPC => "the system gives no more watches (`sysctl` raises \
-                         `fs.inotify.max_user_watches`)"
+        Errno::NOSPC => "the limit on inotify watches is reached (raise \
+                         `fs.inotify.max_user_watches` with `sysctl`)"
             .to_owned(),
-        Errno::MFILE => "too many programs watch already (`sysctl` raises \
-                         `fs.inotify.max_user_instances`)"
+        Errno::MFILE => "the limit on inotify instances is reached (raise \
+                         `fs.inotify.max_user_instances` with `sysctl`)"
             .to_owned(),
         errno => format!("the system cannot report them: {errno}"),
     }
