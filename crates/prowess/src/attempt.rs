@@ -18,7 +18,7 @@ pub fn encode_cached(texts: &[&str]) -> [Vec<u8>; 2] {
     let recall = ScanCache::new(&[], &Cache::new(""));
     for (source, text) in texts.iter().enumerate() {
         let parsed = parse(text.as_bytes(), None, Profile::Spec);
-        let kept = CachedSkill {
+        let skill = CachedSkill {
             size: text.len() as u64,
             modified: Some(std::time::SystemTime::UNIX_EPOCH),
             resources: Some(Vec::new()),
@@ -27,7 +27,7 @@ pub fn encode_cached(texts: &[&str]) -> [Vec<u8>; 2] {
             state: Some([7; 16]),
         };
         let place = SourceFolder { source, folder: PathBuf::from("folder"), depth: 1, links: 0 };
-        recall.keep_skill(&place, &VisitMarks::default(), &kept);
+        recall.keep_skill(&place, &VisitMarks::default(), &skill);
     }
     [recall.updated_bytes(0).unwrap_or_default(), index_of(texts)]
 }
@@ -35,8 +35,8 @@ pub fn encode_cached(texts: &[&str]) -> [Vec<u8>; 2] {
 /// Decodes bytes as cached visits, and as an index that is searched and rebuilt. Returns the number
 /// of visits and whether there was an index.
 pub fn attempt(bytes: &[u8]) -> (usize, bool) {
-    let told = ScanCache::new(bytes, &Cache::new("")).count_decodable();
-    (told, search_in(bytes.to_vec()))
+    let visits = ScanCache::new(bytes, &Cache::new("")).count_decodable();
+    (visits, search_in(bytes.to_vec()))
 }
 
 #[cfg(test)]

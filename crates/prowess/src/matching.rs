@@ -61,10 +61,10 @@ pub fn matches_among<'lib>(
     let mentions = mentions(library, request);
     let (mentioned, request) = (&mentions.known, &*mentions.without_mentions(request));
     let query = searchable.query(request);
-    let meant = searchable.meaning_scores(request);
+    let meanings = searchable.meaning_scores(request);
     let written = mention::written_words(request);
     let named = mention::named_skills(library, &written);
-    let also = [&mentioned[..], &named, &meant.nearest].concat();
+    let also = [&mentioned[..], &named, &meanings.nearest].concat();
     let found = search::search(&searchable.index, &query, CLOSELY, &also, |document: u32| {
         wanted(&library.skills[document as usize])
     });
@@ -85,13 +85,13 @@ pub fn matches_among<'lib>(
         } else {
             rank::tier(&searchable.index, document, &query)
         };
-        let score = rank::score(&features, long) + meant.score(document);
+        let score = rank::score(&features, long) + meanings.score(document);
         RankedDocument { document, tier, score, features }
     });
     let mut ranked: Vec<RankedDocument> = ranked.collect();
     // `hello there` is not a request, but a skill may be named `go` or `use-it`.
     if query.says_nothing {
-        ranked.retain(|it| it.tier > Tier::Evidence || meant.nearest.contains(&it.document));
+        ranked.retain(|it| it.tier > Tier::Evidence || meanings.nearest.contains(&it.document));
     }
     let mention =
         |it: &RankedDocument| mentioned.iter().position(|document| *document == it.document);

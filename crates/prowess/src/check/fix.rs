@@ -70,9 +70,9 @@ pub fn fix(bytes: &[u8], profile: Profile) -> FixedText {
             let edited = (fix.edit)(&fixed.bytes).filter(|it| *it != fixed.bytes);
             let Some(bytes) = edited else { continue };
             let after = check_text(&bytes, None, profile);
-            let said = Meaning::read(&bytes).filter(|it| Fix::keeps_meaning(&meaning, it));
-            match said.filter(|_| fix.is_better(&findings, &after)) {
-                Some(said) => (fixed.bytes, findings, meaning) = (bytes, after, said),
+            let new_meaning = Meaning::read(&bytes).filter(|it| Fix::keeps_meaning(&meaning, it));
+            match new_meaning.filter(|_| fix.is_better(&findings, &after)) {
+                Some(new_meaning) => (fixed.bytes, findings, meaning) = (bytes, after, new_meaning),
                 None => fixed.left.push(fix.rule),
             }
         }

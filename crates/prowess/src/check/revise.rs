@@ -158,9 +158,9 @@ pub fn revise_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, ReviseErro
         .map_err(|source| ReviseError::Edit { key: "status".to_owned(), source })?;
     let revised = [text.as_bytes(), tail].concat();
     // The current status of the text: a temporary line is removed again.
-    let said = manifest_of(&revised).map_err(|_| ReviseError::Unfaithful)?.status;
+    let own_status = manifest_of(&revised).map_err(|_| ReviseError::Unfaithful)?.status;
     let unknown = before.unknown.iter().filter(|it| it.key != "status").cloned().collect();
-    let wanted = Manifest { status: said, unknown, ..before };
+    let wanted = Manifest { status: own_status, unknown, ..before };
     if wanted.status() != status {
         return Err(ReviseError::Unfaithful);
     }

@@ -109,12 +109,12 @@ pub fn check_directories(
     profile: Profile,
     limits: &SizeLimits,
 ) -> Result<CheckResult, CheckError> {
-    let meant = directories.iter().map(|it| {
+    let resolved = directories.iter().map(|it| {
         Folder::resolve_checked(&it.path)
             .map_err(|source| CheckError::Open { path: it.path.clone(), source })
     });
     let (folders, roots): (Vec<PathBuf>, Vec<PathBuf>) =
-        meant.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        resolved.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     let allowed: Arc<[PathBuf]> = roots.into();
     let folders = folders.into_iter().zip(directories).map(|(folder, directory)| {
         Folder::open(directory, folder.clone(), allowed.clone(), limits)

@@ -137,9 +137,9 @@ impl<'lib> Choice<'lib> {
 
 /// Returns the skills that a person mentions or the model activates.
 fn named_skills<'lib>(library: &'lib Library, message: &Message) -> Vec<&'lib Skill> {
-    let taken = message.calls.iter().filter(|it| it.name == "use_skill");
-    let taken = taken.filter_map(|it| serde_json::from_str::<UseSkillInput>(&it.arguments).ok());
-    let mut skills: Vec<&Skill> = taken.filter_map(|it| library.get(&it.name)).collect();
+    let inputs = message.calls.iter().filter(|it| it.name == "use_skill");
+    let inputs = inputs.filter_map(|it| serde_json::from_str::<UseSkillInput>(&it.arguments).ok());
+    let mut skills: Vec<&Skill> = inputs.filter_map(|it| library.get(&it.name)).collect();
     if is_request(message) {
         skills.extend(mentioned_skills(library, &message.content));
     }

@@ -233,13 +233,13 @@ impl Offer {
             let instructions = skill.text()?;
             let arguments = chosen.arguments.as_deref();
             let invoked = arguments.map(|it| fill_instructions(skill, &instructions, Some(it)));
-            let told = render_cached(skill, instructions);
+            let rendered = render_cached(skill, instructions);
             if chosen.level >= Level::Full {
-                let full = invoked.unwrap_or_else(|| told.full.clone());
+                let full = invoked.unwrap_or_else(|| rendered.full.clone());
                 contents.push((Level::Full, with_files(skill, full)));
             }
             // Name and description are already above the content.
-            let brief = told.brief.trim().to_owned();
+            let brief = rendered.brief.trim().to_owned();
             contents.push((Level::Brief, brief));
         }
         Ok(Self { name, description, priority: chosen.priority, contents })

@@ -67,12 +67,12 @@ pub(crate) fn fill_instructions(
 }
 
 /// Appends the list of its files to the text of a skill.
-pub(crate) fn with_files(skill: &Skill, mut told: String) -> String {
-    if !told.is_empty() && !told.ends_with('\n') {
-        told.push('\n');
+pub(crate) fn with_files(skill: &Skill, mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
     }
-    told.push_str(&list_files(skill));
-    told
+    text.push_str(&list_files(skill));
+    text
 }
 
 /// Returns the folder of a skill, absolute if it is on disk.
@@ -118,11 +118,11 @@ pub(crate) fn fold_paths<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Ve
     let mut counts: HashMap<String, usize> = HashMap::new();
     paths.clone().filter_map(pattern).for_each(|it| *counts.entry(it).or_default() += 1);
     counts.retain(|_, it| *it >= MANY);
-    let mut is_told: HashSet<String> = HashSet::new();
+    let mut seen: HashSet<String> = HashSet::new();
     let mut lines = Vec::new();
     for path in paths {
         match pattern(path).and_then(|it| counts.get(&it).map(|count| (it, *count))) {
-            Some((pattern, count)) if is_told.insert(pattern.clone()) => {
+            Some((pattern, count)) if seen.insert(pattern.clone()) => {
                 lines.push((pattern, count));
             }
             Some(_) => {}

@@ -8,7 +8,7 @@ use crate::clients::{Clash, Client, Verdict};
 /// For a client that does not find a skill, substitutes a copy of it that it finds.
 pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
     for copies in copies {
-        let Some(taken) = copies
+        let Some(adopted) = copies
             .iter()
             .find(|it: &&usize| {
                 let Diagnosis { verdict, path, .. } = &diagnoses[**it];
@@ -18,17 +18,17 @@ pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
         else {
             continue;
         };
-        let Diagnosis { client, verdict, .. } = diagnoses[taken];
-        let path = diagnoses[taken].path.clone();
+        let Diagnosis { client, verdict, .. } = diagnoses[adopted];
+        let path = diagnoses[adopted].path.clone();
         let shown = path.as_deref().unwrap_or(Path::new("")).display();
         let note = VerdictReason::caused_by_others(
             Verdict::Loads,
             format!("`{shown}` is a copy of it"),
             client,
         );
-        for copy in copies.iter().filter(|it| **it != taken) {
+        for copy in copies.iter().filter(|it| **it != adopted) {
             if diagnoses[*copy].verdict == Verdict::Unseen {
-                let mut notes = diagnoses[taken].notes.clone();
+                let mut notes = diagnoses[adopted].notes.clone();
                 notes.push(note.clone());
                 diagnoses[*copy] = Diagnosis { client, verdict, path: path.clone(), notes };
             }

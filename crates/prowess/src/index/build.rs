@@ -48,11 +48,11 @@ impl Index {
         counter.expect(count);
         let work = || {
             let (mut analyser, mut tally) = (Analyser::default(), Tally::default());
-            let mut worked = WorkerResult::default();
+            let mut results = WorkerResult::default();
             loop {
                 let from = next.fetch_add(BATCH, Ordering::Relaxed);
                 if from >= count {
-                    return WorkerResult { terms: analyser.terms, ..worked };
+                    return WorkerResult { terms: analyser.terms, ..results };
                 }
                 for at in from..count.min(from + BATCH) {
                     let mut document = Document::default();
@@ -61,13 +61,13 @@ impl Index {
                     });
                     counter.step();
                     match known {
-                        Some(place) => worked.known.push(IndexedDocument { at, place, key }),
-                        None => worked.documents.push((at, Document { key, ..document })),
+                        Some(place) => results.known.push(IndexedDocument { at, place, key }),
+                        None => results.documents.push((at, Document { key, ..document })),
                     }
                 }
             }
         };
-        let mut worked = if threads == 1 {
+        let mut results = if threads == 1 {
             vec![work()]
         } else {
             thread::scope(|scope| {
@@ -75,7 +75,7 @@ impl Index {
                 workers.into_iter().map(|it| it.join().unwrap_or_default()).collect()
             })
         };
-        let known: Vec<_> = worked.iter_mut().flat_map(|it| mem::take(&mut it.known)).collect();
+        let known: Vec<_> = results.iter_mut().flat_map(|it| mem::take(&mut it.known)).collect();
         if count > 0
             && known.len() == count
             && old.len() == count
@@ -84,9 +84,9 @@ impl Index {
             return None;
         }
         if !known.is_empty() {
-            worked.push(WorkerResult::from_existing(old, &known));
+            results.push(WorkerResult::from_existing(old, &known));
         }
-        Some(merge(worked))
+        Some(merge(results))
     }
 }
 
@@ -132,9 +132,9 @@ impl WorkerResult {
             *left -= 1;
             let counted = &mut documents[place as usize];
             let counted = if *left > 0 { counted.clone() } else { mem::take(counted) };
-            let Words { kept, lengths, words } = old.words(place);
+            let Words { stored, lengths, words } = old.words(place);
             let words = words.filter(|it| ids.contains(it)).collect();
-            (at, Document { key, kept, lengths, words, ..counted })
+            (at, Document { key, stored, lengths, words, ..counted })
         });
         let documents = documents.collect();
         let terms = ids.clone().filter_map(|it| old.term(it)).collect();
@@ -142,15 +142,15 @@ impl WorkerResult {
     }
 }
 
-fn merge(mut worked: Vec<WorkerResult>) -> Index {
-    let (terms, counts) = give_ids(&mut worked);
-    let mut documents: Vec<_> = worked.into_iter().flat_map(|it| it.documents).collect();
+fn merge(mut results: Vec<WorkerResult>) -> Index {
+    let (terms, counts) = give_ids(&mut results);
+    let mut documents: Vec<_> = results.into_iter().flat_map(|it| it.documents).collect();
     documents.sort_unstable_by_key(|it| it.0);
     let documents: Vec<Document> = documents.into_iter().map(|it| it.1).collect();
     let (starts, postings) = postings(&documents, &counts);
     let (mut word_starts, mut words) = (vec![0], Vec::new());
-    for Document { words: own, kept, lengths, .. } in &documents {
-        let head = kept.iter().chain(lengths).map(|it| *it as u32);
+    for Document { words: own, stored, lengths, .. } in &documents {
+        let head = stored.iter().chain(lengths).map(|it| *it as u32);
         head.chain(own.iter().copied()).for_each(|it| Numbers::put(&mut words, it));
         word_starts.push(words.len() as u32);
     }
@@ -170,11 +170,11 @@ struct WorkerTerm {
 
 /// Replaces the term numbers of all documents by ids. Returns for each id its term, and the number
 /// of documents in which it occurs.
-fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
-    let mut ids: Vec<Vec<u32>> = worked.iter().map(|it| vec![0; it.terms.len()]).collect();
+fn give_ids(results: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
+    let mut ids: Vec<Vec<u32>> = results.iter().map(|it| vec![0; it.terms.len()]).collect();
     let mut found: Vec<WorkerTerm> = Vec::new();
     for (worker, (WorkerResult { documents, terms, .. }, counts)) in
-        worked.iter().zip(&mut ids).enumerate()
+        results.iter().zip(&mut ids).enumerate()
     {
         let numbers = documents.iter().flat_map(|it| &it.1.terms);
         numbers.for_each(|it| counts[*it as usize] += 1);
@@ -199,7 +199,7 @@ fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
     for (id, (_, same)) in (0..).zip(&all) {
         same.iter().for_each(|it| ids[it.worker][it.number] = id);
     }
-    for (WorkerResult { documents, .. }, ids) in worked.iter_mut().zip(&ids) {
+    for (WorkerResult { documents, .. }, ids) in results.iter_mut().zip(&ids) {
         for (_, Document { terms, words, .. }) in documents {
             terms.iter_mut().chain(words).for_each(|it| *it = ids[*it as usize]);
         }

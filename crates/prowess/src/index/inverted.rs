@@ -156,7 +156,7 @@ impl Index {
         let own = at(document as usize)..at(document as usize + 1);
         let mut words = Numbers(self.section(5).as_chunks().0.get(own).unwrap_or_default());
         let mut numbers = || std::array::from_fn(|_| words.next().unwrap_or(0) as usize);
-        Words { kept: numbers(), lengths: numbers(), words }
+        Words { stored: numbers(), lengths: numbers(), words }
     }
 
     /// Returns the key of each document's text.
@@ -213,7 +213,7 @@ pub(super) const ALONE: u32 = 1 << 31;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<'i> {
     /// The number of words of each part that follow.
-    pub(crate) kept: [usize; PARTS],
+    pub(crate) stored: [usize; PARTS],
     /// The number of words in each part.
     pub(crate) lengths: [usize; PARTS],
     /// The ids of the words.
@@ -223,17 +223,17 @@ pub(crate) struct Words<'i> {
 impl<'i> Words<'i> {
     /// Returns the words of the name.
     pub(crate) fn name(self) -> impl Iterator<Item = u32> + Clone + 'i {
-        self.words.take(self.kept[NAME])
+        self.words.take(self.stored[NAME])
     }
 
     /// Returns the words of the description.
     pub(crate) fn description(self) -> impl Iterator<Item = u32> + 'i {
-        self.words.skip(self.kept[NAME]).take(self.kept[DESCRIPTION])
+        self.words.skip(self.stored[NAME]).take(self.stored[DESCRIPTION])
     }
 
     /// Returns the words of name, description and tags.
     pub(crate) fn described(self) -> impl Iterator<Item = u32> + 'i {
-        self.words.take(self.kept[..BODY].iter().sum())
+        self.words.take(self.stored[..BODY].iter().sum())
     }
 }
 

@@ -65,23 +65,23 @@ fn weighted(words: &'static str, weight: f32) -> impl Iterator<Item = (&'static 
 }
 
 /// Returns the longest phrase, in words, that begins with the stem at a position.
-pub(crate) fn phrase_at(said: &[impl AsRef<str>], place: usize) -> Option<Phrase> {
-    let first = said[place].as_ref();
+pub(crate) fn phrase_at(stems: &[impl AsRef<str>], place: usize) -> Option<Phrase> {
+    let first = stems[place].as_ref();
     let lines = TABLE[*STARTS.get(&hash(first.as_bytes()))?..].lines();
     let phrases = lines.filter_map(|it| it.split_once('\t'));
     let own = phrases.take_while(|it| it.0.split(' ').next() == Some(first));
     let found = own.filter_map(|(phrase, words)| {
-        Some(Phrase { at: phrase_positions(phrase, said, place)?, words })
+        Some(Phrase { at: phrase_positions(phrase, stems, place)?, words })
     });
     found.max_by_key(|it| it.at.len())
 }
 
 /// Returns the positions of the stems of a phrase that begins at a position.
-fn phrase_positions(phrase: &str, said: &[impl AsRef<str>], place: usize) -> Option<Vec<usize>> {
+fn phrase_positions(phrase: &str, stems: &[impl AsRef<str>], place: usize) -> Option<Vec<usize>> {
     let mut at = vec![place];
     for stem in phrase.split(' ').skip(1) {
         let next = at[at.len() - 1] + 1;
-        let found = said.get(next..)?.iter().take(APART + 1).position(|it| it.as_ref() == stem)?;
+        let found = stems.get(next..)?.iter().take(APART + 1).position(|it| it.as_ref() == stem)?;
         at.push(next + found);
     }
     (at[at.len() - 1] - place < at.len() + APART).then_some(at)

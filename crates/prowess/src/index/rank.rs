@@ -101,14 +101,14 @@ pub(crate) fn score(features: &Features, long: f32) -> f32 {
 
 /// Returns how a request names a skill.
 pub(crate) fn tier(index: &Index, document: u32, query: &Query) -> Tier {
-    let said = query.terms.iter().filter(|it| !it.is_extra);
+    let words = query.terms.iter().filter(|it| !it.is_extra);
     let name: Vec<u32> = index.words(document).name().collect();
     if query.unknown > 0.0
-        || said.clone().count() == 0
-        || !said.clone().all(|it| name.contains(&it.id))
+        || words.clone().count() == 0
+        || !words.clone().all(|it| name.contains(&it.id))
     {
         Tier::Evidence
-    } else if name.iter().all(|own| said.clone().any(|it| it.id == *own)) {
+    } else if name.iter().all(|own| words.clone().any(|it| it.id == *own)) {
         Tier::Alike
     } else {
         Tier::Partial
@@ -122,12 +122,12 @@ fn compute_features(
     buffers: &mut Buffers,
     (document, score): (u32, f32),
 ) -> Features {
-    let Words { kept, lengths, mut words } = index.words(document);
+    let Words { stored, lengths, mut words } = index.words(document);
     let name = words;
     let mut counts = [[0_u16; MOST + MOST_OTHERS]; PARTS];
     for part in 0..PARTS {
         buffers.hits[part].clear();
-        let (mut at, end) = (0, kept[part].min(words.max_len()));
+        let (mut at, end) = (0, stored[part].min(words.max_len()));
         while at < end {
             at += words.skip_unlisted(end - at, &buffers.sieve);
             let run = at..end.min(at + RUN);
@@ -191,8 +191,8 @@ fn compute_features(
         anywhere,
         in_meta,
         in_name,
-        name_found(index, name.take(kept[NAME]), query, buffers),
-        whole_name(name.take(kept[NAME]), query, &buffers.hits[NAME]),
+        name_found(index, name.take(stored[NAME]), query, buffers),
+        whole_name(name.take(stored[NAME]), query, &buffers.hits[NAME]),
         next,
         near,
         any / total,

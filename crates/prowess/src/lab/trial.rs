@@ -126,8 +126,8 @@ impl<'lib> Lab<'lib> {
                 Err(EntryError::Skill(name)) => {
                     let names = self.library.skills().map(|it| &*it.manifest.name);
                     // Comparing with all names is slow, and further faults are not reported.
-                    let is_told = read.findings.len() < MOST_FAULTS;
-                    let near = is_told.then(|| nearest(&name, names)).flatten();
+                    let is_reported = read.findings.len() < MOST_FAULTS;
+                    let near = is_reported.then(|| nearest(&name, names)).flatten();
                     let mut fault = usual(Some(line), format!("there is no skill `{name}`"));
                     if let Some(near) = near {
                         fault.hint = did_you_mean(near).into();

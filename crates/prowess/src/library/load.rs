@@ -127,14 +127,14 @@ fn scan(homes: &[Arc<Home>], options: &Options) -> (ScanResult<ParsedFile>, Opti
                 ParsedFile::new(number, home, found, options)
             });
         };
-        if let Some(came) = recall.get(place, folder) {
-            let step = match came {
+        if let Some(cached) = recall.get(place, folder) {
+            let step = match cached {
                 CachedVisit::Folders(folders) => FolderContent::Folders(folders),
-                CachedVisit::Skill(kept) => FolderContent::Made(ParsedFile::from_cached(
+                CachedVisit::Skill(skill) => FolderContent::Made(ParsedFile::from_cached(
                     number,
                     home,
                     folder.at(path),
-                    *kept,
+                    *skill,
                 )),
             };
             return ScannedFolder { step, linked: false, findings: Vec::new() };
@@ -148,12 +148,12 @@ fn scan(homes: &[Arc<Home>], options: &Options) -> (ScanResult<ParsedFile>, Opti
             recall.keep_folders(place, &seen, folders);
         }
         ScannedFolder::new(visit, |found| {
-            let (at, mut kept) = read(found, &*home.source, options);
-            if is_cacheable && !kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE) {
-                kept.state = state(path, &seen).filter(|_| *listing == Listing::AtOnce);
-                recall.keep_skill(place, &seen, &kept);
+            let (at, mut skill) = read(found, &*home.source, options);
+            if is_cacheable && !skill.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE) {
+                skill.state = state(path, &seen).filter(|_| *listing == Listing::AtOnce);
+                recall.keep_skill(place, &seen, &skill);
             }
-            ParsedFile::from_cached(number, home, at, kept)
+            ParsedFile::from_cached(number, home, at, skill)
         })
     });
     if let Some(bytes) = recall.updated_bytes(cache.least) {
@@ -242,19 +242,19 @@ pub(crate) struct ParsedFile {
 
 impl ParsedFile {
     fn new(number: usize, home: &Arc<Home>, found: DiscoveredSkill, options: &Options) -> Self {
-        let (at, kept) = read(found, &*home.source, options);
-        Self::from_cached(number, home, at, kept)
+        let (at, skill) = read(found, &*home.source, options);
+        Self::from_cached(number, home, at, skill)
     }
 
     pub(crate) fn from_cached(
         number: usize,
         home: &Arc<Home>,
         at: SkillPaths,
-        kept: CachedSkill,
+        skill: CachedSkill,
     ) -> Self {
         let scope = home.source.scope();
         let SkillPaths { path, real, linked } = at;
-        let CachedSkill { size, modified, resources, manifest, findings, state } = kept;
+        let CachedSkill { size, modified, resources, manifest, findings, state } = skill;
         let skill = manifest.map(|manifest| {
             Arc::new(Skill {
                 manifest,
@@ -298,8 +298,8 @@ pub(crate) fn read(
         findings.push(finding);
     }
     let DiscoveredSkill { path, real, linked, size, modified, resources, .. } = found;
-    let kept = CachedSkill { size, modified, resources, manifest, findings, state: None };
-    (SkillPaths { path, real, linked }, kept)
+    let skill = CachedSkill { size, modified, resources, manifest, findings, state: None };
+    (SkillPaths { path, real, linked }, skill)
 }
 
 /// Parses the manifest from the head of a file, or from all of it if the frontmatter is longer.

@@ -42,9 +42,9 @@ struct KnownVisit {
     imprint: u64,
     result: ScannedFolder<ParsedFile>,
     /// Whether the result may change without an event there, as behind a link.
-    is_loose: bool,
+    is_always_outdated: bool,
     /// Whether something has changed there since.
-    is_doubted: bool,
+    is_outdated: bool,
     /// Whether the current scan has come across it.
     is_visited: AtomicBool,
 }
@@ -97,24 +97,24 @@ impl Scanner {
         for (home, known) in self.homes.iter().zip(&mut self.known) {
             let Some(folder) = &home.folder else {
                 // Other sources cause no events.
-                known.values_mut().for_each(|it| it.is_doubted = true);
+                known.values_mut().for_each(|it| it.is_outdated = true);
                 continue;
             };
-            let mut doubt = |path: &Path| {
+            let mut mark = |path: &Path| {
                 let known = known.get_mut(path)?;
-                known.is_doubted = true;
+                known.is_outdated = true;
                 again.push(folder.path().join(path));
                 Some(known.result.step.folders().to_vec())
             };
             let inside = |path: &Path| path.strip_prefix(folder.path()).ok().map(Path::to_owned);
-            touched.folders.iter().filter_map(|it| inside(it)).for_each(|it| drop(doubt(&it)));
+            touched.folders.iter().filter_map(|it| inside(it)).for_each(|it| drop(mark(&it)));
             let mut entries: Vec<PathBuf> =
                 touched.entries.iter().filter_map(|it| inside(it)).collect();
             while let Some(path) = entries.pop() {
-                entries.extend(doubt(&path).into_iter().flatten());
+                entries.extend(mark(&path).into_iter().flatten());
             }
-            for (path, known) in known.iter_mut().filter(|it| it.1.is_loose) {
-                known.is_doubted = true;
+            for (path, known) in known.iter_mut().filter(|it| it.1.is_always_outdated) {
+                known.is_outdated = true;
                 again.push(folder.path().join(path));
             }
         }
@@ -130,7 +130,7 @@ impl Scanner {
         match is_same {
             true => {
                 let known = self.known.iter_mut().flat_map(HashMap::values_mut);
-                known.for_each(|it| it.is_doubted = true);
+                known.for_each(|it| it.is_outdated = true);
             }
             false => {
                 self.known = homes.iter().map(|_| HashMap::new()).collect();
@@ -159,7 +159,7 @@ impl Scanner {
             let known = self.known[place.source].get(&place.folder);
             if let Some(known) = known {
                 known.is_visited.store(true, Ordering::Relaxed);
-                if !known.is_doubted {
+                if !known.is_outdated {
                     return known.result.clone();
                 }
             }
@@ -172,7 +172,8 @@ impl Scanner {
                 None => home.source.visit(&place.folder, limits, *listing),
             };
             let imprint = imprint(&visit, &seen);
-            let is_loose = !visit.findings.is_empty() || seen.is_more || seen.marks.is_empty();
+            let is_always_outdated =
+                !visit.findings.is_empty() || seen.is_more || seen.marks.is_empty();
             let result = match known.filter(|it| it.imprint == imprint) {
                 Some(known) => known.result.clone(),
                 None => {
@@ -180,9 +181,14 @@ impl Scanner {
                     self.make(place, home, visit, &seen, recall.as_ref())
                 }
             };
-            let (is_doubted, is_visited) = (false, AtomicBool::new(true));
-            let known =
-                KnownVisit { imprint, result: result.clone(), is_loose, is_doubted, is_visited };
+            let (is_outdated, is_visited) = (false, AtomicBool::new(true));
+            let known = KnownVisit {
+                imprint,
+                result: result.clone(),
+                is_always_outdated,
+                is_outdated,
+                is_visited,
+            };
             let mut new = lock(&new);
             new.push((place.source, place.folder.clone(), known));
             result
@@ -210,10 +216,11 @@ impl Scanner {
             && self.options.resources == Listing::AtOnce
             && recall.is_some_and(|it| it.is_cacheable(seen));
         ScannedFolder::new(visit, |found| {
-            let (at, mut kept) = read(found, &*home.source, &self.options);
-            let is_unread = kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE);
-            kept.state = (is_cacheable && !is_unread).then(|| state(&place.folder, seen)).flatten();
-            ParsedFile::from_cached(place.source, home, at, kept)
+            let (at, mut cached) = read(found, &*home.source, &self.options);
+            let is_unread = cached.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE);
+            cached.state =
+                (is_cacheable && !is_unread).then(|| state(&place.folder, seen)).flatten();
+            ParsedFile::from_cached(place.source, home, at, cached)
         })
     }
 }

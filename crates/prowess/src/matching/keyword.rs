@@ -21,8 +21,8 @@ pub(crate) fn match_keywords<'lib>(
     let mut asked: Vec<words::Term> = read_words(request).into_iter().map(|it| it.term).collect();
     asked.sort_unstable();
     asked.dedup();
-    let spoken = request.trim().to_lowercase();
-    let said: BTreeSet<String> = words_of(request).collect();
+    let spoken_name = request.trim().to_lowercase();
+    let request_words: BTreeSet<String> = words_of(request).collect();
     let mut found: Vec<Match<'lib>> = Vec::new();
     for (at, skill) in (0..).zip(&library.skills).filter(|it| wanted(it.1)) {
         let manifest = &skill.manifest;
@@ -31,7 +31,7 @@ pub(crate) fn match_keywords<'lib>(
         let name_words = keywords(&name);
         let in_name = count_shared(&asked, &name_words);
         let in_description = count_shared(&asked, &keywords(&manifest.description));
-        let is_exact = joined.contains(&spoken) || said.contains(&name);
+        let is_exact = joined.contains(&spoken_name) || request_words.contains(&name);
         let mention = mentioned.iter().position(|it| *it == at);
         let (tier, confidence) = if mention.is_some() {
             (Tier::Mentioned, 1.0)

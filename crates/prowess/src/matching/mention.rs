@@ -150,13 +150,13 @@ pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool 
     let word = |at: usize| written.get(at).map_or("", |it| it.as_str());
     // `the build skill` is an existing one; `a build skill` is one that the user wants.
     let has_skill = |at: usize, length: usize| {
-        let is_there = at.checked_sub(1).is_none_or(|before| THERE.contains(&word(before)));
-        is_there && matches!(word(at + length), "skill" | "skills")
+        let is_definite = at.checked_sub(1).is_none_or(|before| THERE.contains(&word(before)));
+        is_definite && matches!(word(at + length), "skill" | "skills")
     };
     let is_joined = written.iter().enumerate().any(|(at, chunk)| {
-        let is_it = words.first().is_some_and(|it| chunk.starts_with(it))
+        let is_name = words.first().is_some_and(|it| chunk.starts_with(it))
             && chunk.chars().filter(|it| !JOINTS.contains(it)).eq(squeezed.chars());
-        is_it && (words.len() > 1 || has_skill(at, 1))
+        is_name && (words.len() > 1 || has_skill(at, 1))
     });
     if is_joined || words.len() < 2 {
         return is_joined;

@@ -89,10 +89,10 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = words.iter().filter_map(reason).collect();
     // Each word counts once, however often its phrase occurs.
     let mut explained: Vec<Term> = Vec::new();
-    for ReplacedPhrase { said, text, others } in &replaced {
+    for ReplacedPhrase { terms, text, others } in &replaced {
         let own: Vec<&RequestWord> = words
             .iter()
-            .filter(|it| said.contains(&it.term) && !explained.contains(&it.term))
+            .filter(|it| terms.contains(&it.term) && !explained.contains(&it.term))
             .filter(|it| found.find(it.term).is_none())
             .collect();
         let other =
@@ -106,7 +106,7 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
             fields,
             share: share(weight * counts),
         });
-        explained.extend(said);
+        explained.extend(terms);
     }
     if reasons.is_empty() {
         reasons = parts.iter().filter_map(reason).collect();

@@ -138,8 +138,8 @@ impl<'b> ScanCache<'b> {
     }
 
     /// Caches a skill.
-    pub(crate) fn keep_skill(&self, at: &SourceFolder, seen: &VisitMarks, kept: &CachedSkill) {
-        self.keep(at, seen, SKILL, kept);
+    pub(crate) fn keep_skill(&self, at: &SourceFolder, seen: &VisitMarks, skill: &CachedSkill) {
+        self.keep(at, seen, SKILL, skill);
     }
 
     fn keep(&self, at: &SourceFolder, seen: &VisitMarks, what: u8, visit: &impl Codec) {

@@ -107,8 +107,8 @@ fn find_rejected_yaml(
     let mut column = None;
     for field in fields {
         // In other profiles, all other fields have rules of their own for such values.
-        let is_said = profile != Profile::Reference && field.key != "metadata";
-        if field.key_span.is_empty() || is_said {
+        let is_ignored = profile != Profile::Reference && field.key != "metadata";
+        if field.key_span.is_empty() || is_ignored {
             continue;
         }
         let written = text.get(field.span.clone()).unwrap_or_default();

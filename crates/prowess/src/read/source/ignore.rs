@@ -60,11 +60,11 @@ impl Pattern {
     fn new(line: &str) -> Option<Self> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let mut line = line.trim_end_matches(' ');
-        let kept;
+        let escaped;
         if line.ends_with('\\') && !line.ends_with("\\\\") {
             // A space after a backslash belongs to the pattern.
-            kept = format!("{line} ");
-            line = kept.as_str();
+            escaped = format!("{line} ");
+            line = escaped.as_str();
         }
         let (is_exception, line) = match line.strip_prefix('!') {
             Some(rest) => (true, rest),

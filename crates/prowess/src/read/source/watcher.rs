@@ -268,10 +268,10 @@ impl Watcher {
     /// Reads all pending events; returns whether any of them matters.
     fn read_events(&self, touched: &mut TouchedFolders) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
-        let mut told = inotify::Reader::new(&self.inotify, &mut buffer);
+        let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
         let mut matters = false;
         let mut table = self.lock_table();
-        while let Ok(event) = told.next() {
+        while let Ok(event) = events.next() {
             let name = event.file_name().map(|it| OsStr::from_bytes(it.to_bytes()));
             matters |= table.touch(event.wd(), event.events(), name, touched);
         }
