@@ -75,7 +75,7 @@ fn judge(
             notes.push(note(*symptom, fact.verdict, Some(fact.source), candidate, client_path));
         }
     }
-    // A client that is told where to look may be given the target of a link.
+    // A user who names the directories may name the target of a link.
     let on_the_way = OPEN.iter().filter(|it| {
         it.is_about_path()
             && (client_path.is_some() || !it.is_about_link())

@@ -24,8 +24,8 @@ impl Symptom {
         matches!(self, Self::FolderLink | Self::ProjectLink | Self::FileLink)
     }
 
-    /// Whether a file has this symptom, as a client finds it; without a `client_path`, for a client that
-    /// is told where to look.
+    /// Whether a file has this symptom, as a client finds it; without a `client_path`, for a client
+    /// whose user names the directories.
     pub(super) fn applies_to(
         self,
         candidate: &Candidate,

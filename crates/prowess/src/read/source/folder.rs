@@ -24,7 +24,7 @@ use super::{
         Entries, FILE, FolderEntry, fill, is_inside, list, modified_at, open_beneath,
         open_contained, open_directory, open_file, read_all,
     },
-    repository::{Repository, has_output, is_hidden, is_link_of_note},
+    repository::{Repository, has_output, is_hidden, is_reported_link},
     trouble::{Role, Trouble, finding},
     walk::walk,
     watcher::Watcher,
@@ -192,7 +192,7 @@ impl Folder {
         match self.visit(folder, limits, listing, &mut findings, seen) {
             Ok((what, linked)) => Visit { what, linked, findings },
             Err(trouble) => {
-                if self.repository.is_none() || is_link_of_note(&self.real, folder, &trouble) {
+                if self.repository.is_none() || is_reported_link(&self.real, folder, &trouble) {
                     findings.extend(finding(&self.path.join(folder), Role::Folder, trouble));
                 }
                 Visit { what: VisitResult::Nothing, linked: false, findings }

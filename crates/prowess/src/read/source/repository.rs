@@ -127,7 +127,7 @@ pub(super) fn has_output(folder: &Path, entries: &Entries) -> bool {
 
 /// Whether a problem with a folder of a repository is worth reporting: a link among skills, or to
 /// one, and everything that is not a link.
-pub(super) fn is_link_of_note(root: &Path, folder: &Path, trouble: &Trouble) -> bool {
+pub(super) fn is_reported_link(root: &Path, folder: &Path, trouble: &Trouble) -> bool {
     let folder = root.join(folder);
     let is_among_skills = folder.iter().rev().take(2).any(|it| is_skills(Some(it)));
     match trouble {
