@@ -1050,7 +1050,7 @@ mod the_text_of_a_skill_is_between_markers {
 mod instructions_enter_the_conversation_once {
     use super::*;
 
-    const TOLD: &str = "# Skill: deploy\n\nFolder: memory/deploy\n\n# Deploying\n\nPush \"$ARGUMENTS\" to the server.\n\nFiles, as paths below the folder:\n- scripts/push.sh\n";
+    const TOLD: &str = "# Skill: deploy\n\nFolder: memory/deploy\n\n# Deploying\n\nPush \"$ARGUMENTS\" to the server.\n\nFiles, relative to the folder:\n- scripts/push.sh\n";
     const ABOVE: &str = "The skill `deploy` is already active: its instructions are above.";
 
     #[tokio::test]
@@ -1487,7 +1487,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let told = results(&asked[1]);
         for (at, parts) in [
             &["not_found", "there is no tool `fals`", "did you mean `fails`?"][..],
-            &["not_found", "there are fails, panics, refused, quoted"],
+            &["not_found", "available: fails, panics, refused, quoted"],
             &["invalid", "the input is not JSON", "call it again with JSON"],
             &["invalid", "`n` is not of type"],
             &["invalid", "is not of type \\\"object\\\""],

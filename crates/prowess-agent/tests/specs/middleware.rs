@@ -729,7 +729,10 @@ mod what_is_told_fits_into_the_window {
             .with_system("Be kind. ".repeat(100))
             .with(FitContext::new(window(50)));
         let error = agent.ask(&Session::new("small"), "Hello").await.unwrap_err();
-        assert!(error.to_string().contains("a window of 50 tokens is too small"), "{error}");
+        assert!(
+            error.to_string().contains("a context window of 50 tokens is too small"),
+            "{error}"
+        );
         assert!(model.asked().is_empty());
     }
 }

@@ -549,11 +549,11 @@ mod evaluations_are_run_without_a_model {
         };
         let plain = told("plain.txt");
         assert!(plain.contains("plain.txt: it is neither JSON, nor CSV or YAML"), "{plain}");
-        assert!(plain.contains(r#"note: a request is such as {"query""#), "{plain}");
+        assert!(plain.contains(r#"note: write each request as {"query""#), "{plain}");
         let misspelt = told("misspelt.csv");
         assert!(misspelt.contains("misspelt.csv:3: there is no skill `merge-pfd`"), "{misspelt}");
         assert_eq!(misspelt.matches("did you mean `merge-pdf`?").count(), 1, "{misspelt}");
-        assert!(told("columns.csv").contains("columns.csv:1: no column is called `query`"));
+        assert!(told("columns.csv").contains("columns.csv:1: there is no column `query`"));
         assert!(told("open.csv").contains("open.csv:2: a quote is not closed"));
     }
 

@@ -268,7 +268,7 @@ mod a_skill_that_cannot_be_carried_says_why {
             (
                 "twice",
                 "---\nname: twice\ndescription: a\nx: 1\nx: 2\n---\n",
-                "`x` is there a second time",
+                "`x` appears a second time",
             ),
             ("padded", "---\nname: padded\ndescription: a\n--- \n", "two lines of exactly `---`"),
             (

@@ -41,7 +41,7 @@ pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> 
                 block(
                     &mut body,
                     "json",
-                    &pretty(&json!({ "tool": step.tool, "params": step.params })),
+                    &to_pretty_json(&json!({ "tool": step.tool, "params": step.params })),
                 );
                 body.push('\n');
             }
@@ -51,12 +51,12 @@ pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> 
     }
     if let Some(parameters) = parameters {
         body.push_str("\n## Parameters\n\n");
-        block(&mut body, "json", &pretty(parameters));
+        block(&mut body, "json", &to_pretty_json(parameters));
     }
     body
 }
 
-fn pretty(json: &Json) -> String {
+fn to_pretty_json(json: &Json) -> String {
     serde_json::to_string_pretty(json).expect("a JSON value can always be written")
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     out.text("compatibility", manifest.compatibility.as_deref());
     match manifest.allowed_tools.to_text() {
         Some(tools) if tools.is_empty() => {}
-        Some(tools) => out.put("allowed-tools", text(tools)),
+        Some(tools) => out.put("allowed-tools", text_value(tools)),
         None => out.list("allowed-tools", &manifest.allowed_tools.0),
     }
     nested.extend(manifest.metadata.iter().cloned());
@@ -112,21 +112,22 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
 /// those that must be at the top level because the author uses the key there for something else.
 fn own_fields(manifest: &Manifest) -> (Vec<Field<'_>>, Vec<Field<'_>>) {
     let noted = |key: &str| manifest.metadata.iter().find(|it| canonical(&it.key) == key);
-    // If the top level has no such field, the one under `metadata` would count.
-    let is_contradicted = |key: &str| noted(key).is_some_and(is_own);
     let mut own = Fields(Vec::new());
-    if manifest.kind != Type::default() || is_contradicted("type") {
+    // If the top level has no such field, the one under `metadata` would count.
+    if manifest.kind != Type::default() || noted("type").is_some_and(is_own) {
         own.text("type", Some(manifest.kind.as_str()));
     }
-    if manifest.status() != Status::default() || is_contradicted("status") {
+    if manifest.status() != Status::default() || noted("status").is_some_and(is_own) {
         own.text("status", Some(manifest.status().as_str()));
     }
     own.text("version", manifest.version.as_deref());
     own.text("author", manifest.author.as_deref());
-    let is_plain = |it: &str| it.trim() == it && !it.is_empty() && !it.contains([',', '\n']);
-    let are_plain = manifest.tags.iter().all(|it| is_plain(it));
+    let are_plain = manifest
+        .tags
+        .iter()
+        .all(|it| it.trim() == &**it && !it.is_empty() && !it.contains([',', '\n']));
     if are_plain && !manifest.tags.is_empty() && noted("tags").is_none() {
-        own.put("tags", text(manifest.tags.join(", ")));
+        own.put("tags", text_value(manifest.tags.join(", ")));
     }
     own.text("source", manifest.source.as_deref());
     own.text("created-by", manifest.created_by.as_deref());
@@ -168,6 +169,6 @@ impl<'m> Fields<'m> {
     }
 }
 
-fn text(text: String) -> Value<'static> {
+fn text_value(text: String) -> Value<'static> {
     Value::Scalar(Scalar { text: text.into(), style: Style::Quoted })
 }

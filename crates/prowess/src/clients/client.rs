@@ -99,11 +99,12 @@ impl Client {
 
     /// Whether it is known to follow a link to the folder of a skill.
     pub fn follows_links(&self, in_project: bool) -> bool {
-        let says = |verdict: Verdict, symptom: Symptom| {
-            self.facts.iter().any(|it| it.verdict == verdict && it.symptoms.contains(&symptom))
-        };
-        says(Verdict::Loads, Symptom::FolderLink)
-            && !(in_project && says(Verdict::Unseen, Symptom::ProjectLink))
+        self.is_known_for(Verdict::Loads, Symptom::FolderLink)
+            && !(in_project && self.is_known_for(Verdict::Unseen, Symptom::ProjectLink))
+    }
+
+    fn is_known_for(&self, verdict: Verdict, symptom: Symptom) -> bool {
+        self.facts.iter().any(|it| it.verdict == verdict && it.symptoms.contains(&symptom))
     }
 
     /// Whether there is a fact about a symptom, whatever its number.

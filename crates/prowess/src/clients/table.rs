@@ -58,7 +58,7 @@ pub static CLIENTS: &[Client] = &[
         protected: &[".claude", ".claude.json", ".mcp.json"],
         mcp: Some(McpSettings {
             project: &[".mcp.json"],
-            ..registered(&["~/.claude.json"], CLAUDE_CODE_MCP)
+            ..json_settings(&["~/.claude.json"], CLAUDE_CODE_MCP)
         }),
     },
     Client {
@@ -90,7 +90,7 @@ pub static CLIENTS: &[Client] = &[
             project: &[".codex/config.toml"],
             format: SettingsFormat::Toml,
             servers: &["mcp_servers"],
-            ..registered(&["$CODEX_HOME/config.toml"], CODEX_MCP)
+            ..json_settings(&["$CODEX_HOME/config.toml"], CODEX_MCP)
         }),
         ..PLAIN
     },
@@ -123,7 +123,7 @@ pub static CLIENTS: &[Client] = &[
         protected: &[".gemini"],
         mcp: Some(McpSettings {
             project: &[".gemini/settings.json"],
-            ..registered(&["~/.gemini/settings.json"], GEMINI_MCP)
+            ..json_settings(&["~/.gemini/settings.json"], GEMINI_MCP)
         }),
         ..PLAIN
     },
@@ -151,7 +151,7 @@ pub static CLIENTS: &[Client] = &[
         protected: &[".cursor"],
         mcp: Some(McpSettings {
             project: &[".cursor/mcp.json"],
-            ..registered(&["~/.cursor/mcp.json"], CURSOR_MCP)
+            ..json_settings(&["~/.cursor/mcp.json"], CURSOR_MCP)
         }),
         ..PLAIN
     },
@@ -184,7 +184,7 @@ pub static CLIENTS: &[Client] = &[
             mac: Some(&["~/Library/Application Support/Code/User/mcp.json"]),
             servers: &["servers"],
             shape: ServerShape::Typed,
-            ..registered(&["$XDG_CONFIG_HOME/Code/User/mcp.json"], VSCODE_MCP)
+            ..json_settings(&["$XDG_CONFIG_HOME/Code/User/mcp.json"], VSCODE_MCP)
         }),
         ..PLAIN
     },
@@ -216,7 +216,7 @@ pub static CLIENTS: &[Client] = &[
         mcp: Some(McpSettings {
             project: &[".github/mcp.json"],
             shape: ServerShape::Tools,
-            ..registered(&["$COPILOT_HOME/mcp-config.json"], COPILOT_MCP)
+            ..json_settings(&["$COPILOT_HOME/mcp-config.json"], COPILOT_MCP)
         }),
         ..PLAIN
     },
@@ -254,7 +254,7 @@ pub static CLIENTS: &[Client] = &[
             servers: &["mcp"],
             newer: Some(&["mcp", "servers"]),
             shape: ServerShape::Joined,
-            ..registered(
+            ..json_settings(
                 &[
                     "$XDG_CONFIG_HOME/opencode/opencode.json",
                     "$XDG_CONFIG_HOME/opencode/opencode.jsonc",
@@ -297,7 +297,7 @@ pub static CLIENTS: &[Client] = &[
             format: SettingsFormat::Yaml,
             servers: &["extensions"],
             shape: ServerShape::Named,
-            ..registered(&["$XDG_CONFIG_HOME/goose/config.yaml"], GOOSE_MCP)
+            ..json_settings(&["$XDG_CONFIG_HOME/goose/config.yaml"], GOOSE_MCP)
         }),
         ..PLAIN
     },
@@ -401,7 +401,7 @@ pub static CLIENTS: &[Client] = &[
         ],
         source: CLINE,
         protected: &[".cline", ".clinerules"],
-        mcp: Some(registered(&["~/.cline/data/settings/cline_mcp_settings.json"], CLINE_MCP)),
+        mcp: Some(json_settings(&["~/.cline/data/settings/cline_mcp_settings.json"], CLINE_MCP)),
         ..PLAIN
     },
     Client {
@@ -494,7 +494,7 @@ pub static CLIENTS: &[Client] = &[
             project: &[".kilo/kilo.jsonc", ".kilo/kilo.json", "kilo.jsonc", "kilo.json"],
             servers: &["mcp"],
             shape: ServerShape::Joined,
-            ..registered(
+            ..json_settings(
                 &["$XDG_CONFIG_HOME/kilo/kilo.jsonc", "$XDG_CONFIG_HOME/kilo/kilo.json"],
                 KILO_MCP,
             )
@@ -559,7 +559,7 @@ pub static CLIENTS: &[Client] = &[
         protected: &[".kiro"],
         mcp: Some(McpSettings {
             project: &[".kiro/settings/mcp.json"],
-            ..registered(&["~/.kiro/settings/mcp.json"], KIRO_MCP)
+            ..json_settings(&["~/.kiro/settings/mcp.json"], KIRO_MCP)
         }),
         ..PLAIN
     },
@@ -617,7 +617,7 @@ pub static CLIENTS: &[Client] = &[
         protected: &[".qwen"],
         mcp: Some(McpSettings {
             project: &[".qwen/settings.json"],
-            ..registered(&["~/.qwen/settings.json"], QWEN_MCP)
+            ..json_settings(&["~/.qwen/settings.json"], QWEN_MCP)
         }),
         ..PLAIN
     },
@@ -641,7 +641,7 @@ pub static CLIENTS: &[Client] = &[
         ],
         source: ROO,
         protected: &[".roo"],
-        mcp: Some(McpSettings { project: &[".roo/mcp.json"], ..registered(&[], ROO_MCP) }),
+        mcp: Some(McpSettings { project: &[".roo/mcp.json"], ..json_settings(&[], ROO_MCP) }),
         ..PLAIN
     },
     Client {
@@ -680,7 +680,7 @@ pub static CLIENTS: &[Client] = &[
         }),
         source: WINDSURF,
         protected: &[".windsurf"],
-        mcp: Some(registered(&["~/.codeium/windsurf/mcp_config.json"], WINDSURF_MCP)),
+        mcp: Some(json_settings(&["~/.codeium/windsurf/mcp_config.json"], WINDSURF_MCP)),
         ..PLAIN
     },
     Client {
@@ -700,7 +700,7 @@ pub static CLIENTS: &[Client] = &[
         mcp: Some(McpSettings {
             project: &[".factory/mcp.json"],
             shape: ServerShape::Typed,
-            ..registered(&["~/.factory/mcp.json"], DROID_MCP)
+            ..json_settings(&["~/.factory/mcp.json"], DROID_MCP)
         }),
         ..PLAIN
     },
@@ -743,7 +743,7 @@ pub static CLIENTS: &[Client] = &[
         source: WARP_DOCS,
         mcp: Some(McpSettings {
             project: &[".warp/.mcp.json"],
-            ..registered(&["~/.warp/.mcp.json"], WARP_MCP)
+            ..json_settings(&["~/.warp/.mcp.json"], WARP_MCP)
         }),
         ..PLAIN
     },
@@ -766,7 +766,7 @@ pub static CLIENTS: &[Client] = &[
         protected: &[".zed"],
         mcp: Some(McpSettings {
             servers: &["context_servers"],
-            ..registered(&["$XDG_CONFIG_HOME/zed/settings.json"], ZED_MCP)
+            ..json_settings(&["$XDG_CONFIG_HOME/zed/settings.json"], ZED_MCP)
         }),
         ..PLAIN
     },
@@ -787,7 +787,10 @@ pub static CLIENTS: &[Client] = &[
         mcp: Some(McpSettings {
             project: &[".amp/settings.json", ".amp/settings.jsonc"],
             servers: &["amp.mcpServers"],
-            ..registered(&["~/.config/amp/settings.json", "~/.config/amp/settings.jsonc"], AMP_MCP)
+            ..json_settings(
+                &["~/.config/amp/settings.json", "~/.config/amp/settings.jsonc"],
+                AMP_MCP,
+            )
         }),
         ..PLAIN
     },
@@ -912,7 +915,7 @@ pub static CLIENTS: &[Client] = &[
         protected: &[".junie"],
         mcp: Some(McpSettings {
             project: &[".junie/mcp/mcp.json"],
-            ..registered(&["~/.junie/mcp/mcp.json"], JUNIE_MCP)
+            ..json_settings(&["~/.junie/mcp/mcp.json"], JUNIE_MCP)
         }),
         ..PLAIN
     },
@@ -1008,7 +1011,7 @@ static WITHOUT_SKILLS: &[Client] = &[
         source: CLAUDE_DESKTOP_MCP,
         mcp: Some(McpSettings {
             mac: Some(&["~/Library/Application Support/Claude/claude_desktop_config.json"]),
-            ..registered(&[], CLAUDE_DESKTOP_MCP)
+            ..json_settings(&[], CLAUDE_DESKTOP_MCP)
         }),
 
         ..PLAIN
@@ -1017,7 +1020,7 @@ static WITHOUT_SKILLS: &[Client] = &[
         name: "lmstudio",
         label: "LM Studio",
         source: LMSTUDIO_MCP,
-        mcp: Some(registered(
+        mcp: Some(json_settings(
             &["~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"],
             LMSTUDIO_MCP,
         )),
@@ -1035,7 +1038,7 @@ pub fn mcp_clients() -> Vec<(&'static Client, &'static McpSettings)> {
 }
 
 /// Returns settings as most clients have them: JSON with `mcpServers`.
-const fn registered(user: &'static [&'static str], source: &'static Citation) -> McpSettings {
+const fn json_settings(user: &'static [&'static str], source: &'static Citation) -> McpSettings {
     McpSettings {
         user,
         mac: None,

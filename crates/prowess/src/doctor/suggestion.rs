@@ -8,7 +8,7 @@ use super::{
     surroundings::Surroundings,
     symptom::{NameToChange, misnamed},
 };
-use crate::clients::{Client, Spot, Symptom, Verdict};
+use crate::clients::{Client, Symptom, Verdict};
 
 /// A suggestion, with the number of skills that it helps.
 #[derive(Debug)]
@@ -77,10 +77,10 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     let (mut truncated, mut first_truncated) = (Tally::default(), None);
     for location in &checkup.locations {
         for skill in location.skills(checkup) {
-            let here = || skill.diagnoses.iter().filter(|it| location.is_found_here(it));
+            let here = skill.diagnoses.iter().filter(|it| location.is_found_here(it));
             let is_lost =
-                here().all(|it| matches!(it.verdict, Verdict::Refused | Verdict::Unknown));
-            for diagnosis in here().filter(|it| needs_help(it)) {
+                here.clone().all(|it| matches!(it.verdict, Verdict::Refused | Verdict::Unknown));
+            for diagnosis in here.filter(|it| needs_help(it)) {
                 let tally = match kind(diagnosis, skill) {
                     Kind::Fixable => &mut fixable,
                     Kind::Misnamed(NameToChange::Folder) => &mut folders,
@@ -192,25 +192,25 @@ enum Kind {
 
 /// Whether a skill is not loaded, or not as a whole, and its author did not ask for that.
 fn needs_help(diagnosis: &Diagnosis) -> bool {
-    let is_meant =
-        |it: Option<Symptom>| matches!(it, Some(Symptom::NotForModels | Symptom::NotForPeople));
     match diagnosis.verdict {
         Verdict::Loads | Verdict::Asks => false,
         Verdict::Unknown => diagnosis.notes.iter().any(|it| it.verdict == Verdict::Unknown),
-        Verdict::Hidden => !diagnosis.notes.iter().all(|it| is_meant(it.symptom)),
+        Verdict::Hidden => !diagnosis
+            .notes
+            .iter()
+            .all(|it| matches!(it.symptom, Some(Symptom::NotForModels | Symptom::NotForPeople))),
         Verdict::Cut | Verdict::Shadowed | Verdict::Refused | Verdict::Unseen => true,
     }
 }
 
 fn kind(diagnosis: &Diagnosis, skill: &ExaminedSkill) -> Kind {
     let mut reasons = diagnosis.notes.iter().filter(|it| it.verdict == diagnosis.verdict);
-    let is_misnamed = |it: Option<Symptom>| matches!(it, Some(Symptom::NameNotFolder(_)));
     match diagnosis.verdict {
         Verdict::Shadowed => Kind::Shadowed,
         Verdict::Cut if !reasons.clone().all(|it| it.is_fixable) => Kind::Truncated,
         _ if reasons.clone().next().is_none() => Kind::Other,
         _ if reasons.clone().all(|it| it.is_fixable) => Kind::Fixable,
-        _ if reasons.all(|it| is_misnamed(it.symptom)) => {
+        _ if reasons.all(|it| matches!(it.symptom, Some(Symptom::NameNotFolder(_)))) => {
             let path = diagnosis.path.as_deref().unwrap_or(&skill.path);
             let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
             misnamed(&skill.name, &folder.to_string_lossy()).map_or(Kind::Other, Kind::Misnamed)
@@ -226,10 +226,11 @@ fn share<'a>(
     surroundings: &Surroundings,
 ) -> Option<(Urgency, Suggestion<'a>)> {
     // Of a repository, more than its skills would be copied.
-    let depth = |it: &ExaminedSkill| {
-        Some(it.path.strip_prefix(&location.directory).ok()?.components().count())
-    };
-    if location.skills(checkup).any(|it| depth(it).is_some_and(|it| it != 2)) {
+    if location
+        .skills(checkup)
+        .filter_map(|it| it.path.strip_prefix(&location.directory).ok())
+        .any(|it| it.components().count() != 2)
+    {
         return None;
     }
     let mut strangers = location.strangers(checkup);
@@ -239,17 +240,15 @@ fn share<'a>(
         let spots = client.spots.iter().flat_map(|it| surroundings.directories(it));
         spots.into_iter().any(|it| it == directory)
     };
-    let own = |it: &&'static Client| {
-        // System-wide directories are for the administrator to change.
-        let is_fit =
-            |it: &&Spot| it.is_in_project() == location.in_project && !it.path.starts_with('/');
-        let spots = it.spots.iter().filter(is_fit);
-        spots.filter_map(|it| surroundings.directories(it).into_iter().next()).collect::<Vec<_>>()
-    };
+    // System-wide directories are for the administrator to change.
+    let spots = strangers
+        .iter()
+        .flat_map(|it| it.spots)
+        .filter(|it| it.is_in_project() == location.in_project && !it.path.starts_with('/'));
     // The directory that reaches most clients; one that reads both directories may show a skill
     // twice.
     let mut best: Option<(usize, std::cmp::Reverse<usize>, PathBuf)> = None;
-    for directory in strangers.iter().flat_map(own) {
+    for directory in spots.filter_map(|it| surroundings.directories(it).into_iter().next()) {
         let reached = strangers.iter().filter(|it| looks(it, &directory)).count();
         let doubled = readers.iter().filter(|it| looks(it.client, &directory)).count();
         let found = (reached, std::cmp::Reverse(doubled), directory);

@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use super::fold::is_cyrillic;
 
 /// Strips the endings of a folded lower-case word, by its script.
-pub(crate) fn bare(word: &str) -> Cow<'_, str> {
+pub(crate) fn strip_endings(word: &str) -> Cow<'_, str> {
     match word.chars().next() {
-        Some('a'..='z') if word.bytes().all(|it| it.is_ascii_lowercase()) => latin(word),
-        Some('\u{620}'..='\u{64A}') => arabic(word),
-        Some('\u{900}'..='\u{97F}') => Cow::Borrowed(without(word, &HINDI, 2)),
-        Some(c) if is_cyrillic(c) => cyrillic(word),
+        Some('a'..='z') if word.bytes().all(|it| it.is_ascii_lowercase()) => strip_latin(word),
+        Some('\u{620}'..='\u{64A}') => strip_arabic(word),
+        Some('\u{900}'..='\u{97F}') => Cow::Borrowed(strip_longest(word, &HINDI, 2)),
+        Some(c) if is_cyrillic(c) => strip_cyrillic(word),
         _ => Cow::Borrowed(word),
     }
 }
@@ -34,11 +34,11 @@ const LATIN: [&str; 56] = [
 ];
 
 /// Strips at most two endings, then the last vowel, or a `t` as in `schreibt`.
-fn latin(word: &str) -> Cow<'_, str> {
-    if word.len() < 5 || without(word, &ENGLISH, 0) != word {
+fn strip_latin(word: &str) -> Cow<'_, str> {
+    if word.len() < 5 || strip_longest(word, &ENGLISH, 0) != word {
         return Cow::Borrowed(word);
     }
-    let rest = without(without(singular(word), &LATIN, 4), &LATIN, 5);
+    let rest = strip_longest(strip_longest(strip_plural(word), &LATIN, 4), &LATIN, 5);
     let is_whole = rest == word;
     let rest = match rest.as_bytes() {
         [_, _, _, _, .., last] if is_vowel(*last) => &rest[..rest.len() - 1],
@@ -65,7 +65,7 @@ fn latin(word: &str) -> Cow<'_, str> {
     Cow::Owned(bare)
 }
 
-fn singular(word: &str) -> &str {
+fn strip_plural(word: &str) -> &str {
     match word.as_bytes() {
         [.., before, b's'] if !matches!(before, b's' | b'u' | b'i') => &word[..word.len() - 1],
         _ => word,
@@ -94,9 +94,9 @@ const CYRILLIC: [&str; 96] = [
 const PARTICIPLES: [&str; 11] =
     ["ающ", "яющ", "ующ", "ющ", "ящ", "ащ", "ущ", "анн", "енн", "янн", "юван"];
 
-fn cyrillic(word: &str) -> Cow<'_, str> {
+fn strip_cyrillic(word: &str) -> Cow<'_, str> {
     let word = ["ся", "сь"].iter().find_map(|it| word.strip_suffix(it)).unwrap_or(word);
-    let rest = without(without(word, &CYRILLIC, 3), &PARTICIPLES, 4);
+    let rest = strip_longest(strip_longest(word, &CYRILLIC, 3), &PARTICIPLES, 4);
     let mut letters: Vec<char> = rest.chars().collect();
     match &mut letters[..] {
         // `выставляет` and `выставить`
@@ -127,13 +127,13 @@ const ARABIC: [&str; 14] =
 
 /// Strips the affixes of an Arabic word, as long as three letters are left: plurals and verbs
 /// change their inside as well.
-fn arabic(word: &str) -> Cow<'_, str> {
+fn strip_arabic(word: &str) -> Cow<'_, str> {
     let count = |word: &str| word.chars().count();
     let rest = ARABIC_BEFORE
         .iter()
         .find_map(|it: &&str| word.strip_prefix(*it).filter(|rest| count(rest) >= 3))
         .unwrap_or(word);
-    let rest = without(rest, &ARABIC, 3);
+    let rest = strip_longest(rest, &ARABIC, 3);
     let mut root: String = rest.chars().filter(|c| !"اويء".contains(*c)).collect();
     while count(&root) > 3 && root.starts_with(['م', 'ت', 'ن', 'ب', 'ل']) {
         root.remove(0);
@@ -142,7 +142,7 @@ fn arabic(word: &str) -> Cow<'_, str> {
 }
 
 /// Strips the longest of some endings that leaves `least` letters.
-fn without<'w>(word: &'w str, endings: &[&str], least: usize) -> &'w str {
+fn strip_longest<'w>(word: &'w str, endings: &[&str], least: usize) -> &'w str {
     let last = word.as_bytes().last();
     // Few endings have the right last byte, and that is fast to check.
     let possible = endings.iter().filter(|it| it.as_bytes().last() == last);

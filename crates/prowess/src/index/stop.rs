@@ -5,7 +5,7 @@
 pub(crate) fn is_stop(word: &str) -> bool {
     let is_letter = word.len() == 1 && !matches!(word, "c" | "r");
     let is_number = word.len() <= 2 && word.bytes().all(|it| it.is_ascii_digit());
-    let (at, bit) = glance(word.as_bytes());
+    let (at, bit) = filter_bit(word.as_bytes());
     let is_listed = GLANCES[at] & bit != 0 && STOP.binary_search(&word).is_ok();
     is_letter || is_number || is_listed
 }
@@ -15,7 +15,7 @@ const GLANCES: [u64; 64] = {
     let mut glances = [0; 64];
     let mut word = 0;
     while word < STOP.len() {
-        let (at, bit) = glance(STOP[word].as_bytes());
+        let (at, bit) = filter_bit(STOP[word].as_bytes());
         glances[at] |= bit;
         word += 1;
     }
@@ -23,7 +23,7 @@ const GLANCES: [u64; 64] = {
 };
 
 /// Returns the position of a word's bit.
-const fn glance(word: &[u8]) -> (usize, u64) {
+const fn filter_bit(word: &[u8]) -> (usize, u64) {
     let (Some(first), Some(last)) = (word.first(), word.last()) else { return (0, 0) };
     ((*first as usize + word.len() * 9) % 64, 1 << (*last % 64))
 }

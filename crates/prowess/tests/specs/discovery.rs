@@ -15,10 +15,7 @@ mod nothing_is_scanned_that_nobody_named {
     #[test]
     fn m_01_a_library_without_directories_is_an_error() {
         let error = Library::load(&Options::default()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "no directory is configured: name the directories with skills"
-        );
+        assert_eq!(error.to_string(), "no directories with skills are configured");
         let world = World::new()
             .skill("lies-around", "a")
             .skill_in(".agents/skills", "agents", "b")

@@ -32,7 +32,7 @@ const MAX_DOCUMENT: u64 = 16 * 1024 * 1024;
 
 /// A candidate in a directory.
 #[derive(Debug, Clone)]
-pub(super) struct Sprig {
+pub(super) struct CandidatePath {
     pub(super) candidate: usize,
     /// Its folder, relative to the directory.
     within: PathBuf,
@@ -42,7 +42,7 @@ pub(super) struct Sprig {
 
 /// A candidate as seen by a client that reads that directory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Leaf<'a> {
+pub(super) struct ClientPath<'a> {
     pub(super) root: &'a Path,
     pub(super) within: &'a Path,
     pub(super) depth: usize,
@@ -58,28 +58,28 @@ pub(super) enum Link {
     Document,
 }
 
-impl Sprig {
-    pub(super) fn before<'a>(&'a self, root: &'a Path, spot: &Spot) -> Leaf<'a> {
+impl CandidatePath {
+    pub(super) fn client_path<'a>(&'a self, root: &'a Path, spot: &Spot) -> ClientPath<'a> {
         let Self { within, depth, link, .. } = self;
         let is_in_project = spot.is_in_project();
-        Leaf { root, within, depth: *depth, link: *link, is_in_project }
+        ClientPath { root, within, depth: *depth, link: *link, is_in_project }
     }
 }
 
 /// The contents of the directories of some clients.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct Survey {
     /// The candidates, in the order of the directories, and by path in each.
     pub(super) candidates: Vec<Candidate>,
     /// Findings about what could not be read.
     pub(super) findings: Vec<Finding>,
     folders: Vec<Folder>,
     /// The candidates in each folder, sorted by path.
-    sprigs: Vec<Vec<Sprig>>,
+    candidate_paths: Vec<Vec<CandidatePath>>,
     numbers: HashMap<PathBuf, usize>,
 }
 
-impl Look {
+impl Survey {
     /// Reads the directories of the clients, and before them some others, which must exist.
     pub(super) fn new(
         clients: &[&'static Client],
@@ -94,11 +94,11 @@ impl Look {
             .chain(own.map(|it| (it, Search::Plain)));
         let limits =
             SizeLimits { depth: DEEPEST, max_document_size: MAX_DOCUMENT, ..SizeLimits::default() };
-        let mut look = Self {
+        let mut survey = Self {
             candidates: Vec::new(),
             findings: Vec::new(),
             folders: Vec::new(),
-            sprigs: Vec::new(),
+            candidate_paths: Vec::new(),
             numbers: HashMap::new(),
         };
         let mut reals: HashMap<PathBuf, usize> = HashMap::new();
@@ -112,16 +112,16 @@ impl Look {
             let directory = Directory { search, ..Directory::new(&path) };
             match Folder::open(&directory, path.clone(), anywhere.clone(), &limits) {
                 Ok(folder) => {
-                    let next = look.folders.len();
+                    let next = survey.folders.len();
                     let number = *reals.entry(folder.real().to_owned()).or_insert(next);
-                    look.numbers.insert(path, number);
+                    survey.numbers.insert(path, number);
                     if number == next {
-                        look.folders.push(folder);
+                        survey.folders.push(folder);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     if place < others.len() {
-                        look.findings.push(Finding::new(
+                        survey.findings.push(Finding::new(
                             &rule::DIRECTORY_MISSING,
                             Severity::Warning,
                             &path,
@@ -130,7 +130,7 @@ impl Look {
                         ));
                     }
                 }
-                Err(error) => look.findings.push(Finding::new(
+                Err(error) => survey.findings.push(Finding::new(
                     &rule::DIRECTORY_UNREADABLE,
                     Severity::Warning,
                     &path,
@@ -139,8 +139,8 @@ impl Look {
                 )),
             }
         }
-        look.gather(&limits);
-        look
+        survey.gather(&limits);
+        survey
     }
 
     fn gather(&mut self, limits: &SizeLimits) {
@@ -165,12 +165,12 @@ impl Look {
                 let (within, depth) = (place.folder.clone(), place.depth);
                 let real = found.real.clone().unwrap_or_else(|| found.path.clone());
                 let candidate = Candidate::new(&found, folder, link, place.source);
-                (place.source, real, Sprig { candidate: 0, within, depth, link }, candidate)
+                (place.source, real, CandidatePath { candidate: 0, within, depth, link }, candidate)
             })
         });
         // The name of the file is judged for each client.
-        let is_in_the_way = |it: &Finding| *it.rule != rule::FILE_NAME;
-        self.findings.extend(gathered.findings.into_iter().filter(is_in_the_way));
+        self.findings
+            .extend(gathered.findings.into_iter().filter(|it| *it.rule != rule::FILE_NAME));
         if seen.into_inner() > MAX_FOLDERS {
             self.findings.push(Finding::new(
                 &rule::TOO_DEEP,
@@ -183,19 +183,21 @@ impl Look {
         let mut made = gathered.made;
         // Of several paths to one file, that in the first directory is used, preferably without a
         // link.
-        made.sort_by(|a, b| {
-            let key =
-                |(number, _, sprig, _): &(usize, _, Sprig, _)| (*number, sprig.link != Link::None);
-            (key(a), &a.2.within).cmp(&(key(b), &b.2.within))
+        made.sort_by(|(a_number, _, a, _), (b_number, _, b, _)| {
+            (a_number, a.link != Link::None, &a.within).cmp(&(
+                b_number,
+                b.link != Link::None,
+                &b.within,
+            ))
         });
-        self.sprigs.resize_with(self.folders.len(), Vec::new);
+        self.candidate_paths.resize_with(self.folders.len(), Vec::new);
         let mut known: HashMap<Arc<Path>, usize> = HashMap::with_capacity(made.len());
-        for (number, real, sprig, candidate) in made {
+        for (number, real, candidate_path, candidate) in made {
             let at = *known.entry(real).or_insert_with(|| {
                 self.candidates.push(candidate);
                 self.candidates.len() - 1
             });
-            self.sprigs[number].push(Sprig { candidate: at, ..sprig });
+            self.candidate_paths[number].push(CandidatePath { candidate: at, ..candidate_path });
         }
         self.findings.sort_by(|a, b| a.path.cmp(&b.path));
     }
@@ -203,30 +205,28 @@ impl Look {
     /// Returns the directories that contain skills; `places` maps each candidate to its index among
     /// the skills of a checkup.
     pub(super) fn locations(&self, surroundings: &Surroundings, places: &[usize]) -> Vec<Location> {
-        let full = self.sprigs.iter().enumerate().filter(|it| !it.1.is_empty());
+        let full = self.candidate_paths.iter().enumerate().filter(|it| !it.1.is_empty());
         let mut locations: Vec<Location> = full
-            .map(|(number, sprigs): (usize, &Vec<Sprig>)| {
+            .map(|(number, candidate_paths): (usize, &Vec<CandidatePath>)| {
                 let directory = self.folders[number].path().to_owned();
                 let paths = self.numbers.iter().filter(|it| *it.1 == number).map(|it| it.0.clone());
                 let mut aliases: Vec<PathBuf> = paths.filter(|it| *it != directory).collect();
                 aliases.sort();
-                let mut skills: Vec<usize> = sprigs.iter().map(|it| places[it.candidate]).collect();
+                let mut skills: Vec<usize> =
+                    candidate_paths.iter().map(|it| places[it.candidate]).collect();
                 skills.sort_unstable();
                 skills.dedup();
                 let in_project = surroundings.has_project(&directory);
                 Location { directory, aliases, in_project, skills }
             })
             .collect();
-        locations.sort_by(|a, b| {
-            let key = |it: &Location| (!it.in_project, it.directory.clone());
-            key(a).cmp(&key(b))
-        });
+        locations.sort_by(|a, b| (!a.in_project, &a.directory).cmp(&(!b.in_project, &b.directory)));
         locations
     }
 
     /// Returns the candidates in a directory.
-    pub(super) fn inside(&self, directory: &Path) -> &[Sprig] {
-        self.numbers.get(directory).map_or(&[], |it| &self.sprigs[*it])
+    pub(super) fn candidates_in(&self, directory: &Path) -> &[CandidatePath] {
+        self.numbers.get(directory).map_or(&[], |it| &self.candidate_paths[*it])
     }
 
     /// Groups candidates with the same content, where there are several.
@@ -245,12 +245,14 @@ impl Look {
     /// Whether two candidates have the same content.
     pub(super) fn are_same(&self, one: usize, other: usize) -> bool {
         let (one, other) = (&self.candidates[one], &self.candidates[other]);
-        let digest = |it: &Candidate| {
-            let read =
-                || Some(Sha256::digest(self.folders[it.directory].read(&it.path).ok()?).into());
-            *it.digest.get_or_init(read)
-        };
         (one.size, one.head) == (other.size, other.head)
-            && digest(one).is_some_and(|it| digest(other) == Some(it))
+            && self.digest(one).is_some_and(|it| self.digest(other) == Some(it))
+    }
+
+    fn digest(&self, candidate: &Candidate) -> Option<[u8; 32]> {
+        *candidate.digest.get_or_init(|| {
+            let bytes = self.folders[candidate.directory].read(&candidate.path).ok()?;
+            Some(Sha256::digest(bytes).into())
+        })
     }
 }

@@ -14,7 +14,7 @@ const NOT: [&str; 8] = [
 
 /// Returns the sentences of a description, except for those that say what the skill is not for:
 /// their words are those of requests that other skills should answer.
-pub(crate) fn said_for(description: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn positive_sentences(description: &str) -> impl Iterator<Item = &str> {
     sentences(description).filter(|sentence| {
         let sentence = sentence.to_lowercase();
         !NOT.iter().any(|it| sentence.contains(it))
