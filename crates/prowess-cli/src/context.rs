@@ -1,6 +1,7 @@
 //! From settings, arguments and environment to the library to use.
 
 use std::{
+    borrow::Cow,
     env,
     fmt::Display,
     fs::{self, File},
@@ -47,17 +48,21 @@ pub(crate) fn embedding_library(
     vectors: Option<&Path>,
     printer: &mut Printer,
 ) -> Result<Library> {
-    let embedder = vectors.map(|path| {
-        let cannot = || format!("cannot use `{}` as vectors", path.display());
-        let file = File::open(path).with_context(cannot)?;
-        Embedder::read(BufReader::new(file)).with_context(cannot).map(Arc::new)
-    });
+    let embedder = vectors.map(read_embedder).transpose()?;
     let config = config(global)?;
-    let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
+    let options = Options { embedder, ..options(&config, global) };
     find_typed(global)?;
     let (library, options) = load_or_bundled(&config, options, printer)?;
     note_sources(&config, &options, &library, printer);
     Ok(library)
+}
+
+fn read_embedder(path: &Path) -> Result<Arc<Embedder>> {
+    File::open(path)
+        .map_err(anyhow::Error::from)
+        .and_then(|it| Ok(Embedder::read(BufReader::new(it))?))
+        .map(Arc::new)
+        .with_context(|| format!("cannot use `{}` as vectors", path.display()))
 }
 
 /// Loads a live library, for as long as it is served. Only a watched one lists all files from the
@@ -275,12 +280,13 @@ fn skills_of_plugins(options: &Options) -> usize {
 
 /// Returns the number of skills in the plugins of a repository.
 pub(crate) fn count_in_plugins(repository: &Path) -> usize {
-    let inside = |folder: PathBuf| {
-        let entries = fs::read_dir(folder).into_iter().flatten();
-        entries.filter_map(|it| Some(it.ok()?.path()))
-    };
-    let plugins = inside(repository.join("plugins")).map(|it| it.join("skills"));
-    plugins.flat_map(inside).filter(|it| it.join(SKILL_FILE).is_file()).count()
+    let plugins = entries_of(repository.join("plugins")).map(|it| it.join("skills"));
+    plugins.flat_map(entries_of).filter(|it| it.join(SKILL_FILE).is_file()).count()
+}
+
+/// Returns the paths in a folder; none if it cannot be read.
+fn entries_of(folder: PathBuf) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().filter_map(|it| Some(it.ok()?.path()))
 }
 
 /// Lists the first directories, shortened for people.
@@ -306,15 +312,14 @@ pub(crate) fn listed(directories: &[Directory], home: Option<&Path>) -> String {
 
 /// Fails if none of the directories on the command line exists.
 pub(crate) fn find_typed(global: &Global) -> Result<(), CliError> {
-    let resolved = |it: &PathBuf| resolve(&Directory::new(it), global);
-    let Some(first) = global.dir.first().filter(|_| global.preset.is_empty()) else {
-        return Ok(());
-    };
-    if !global.dir.iter().all(|it: &PathBuf| !resolved(it).exists()) {
+    let resolved: Vec<PathBuf> =
+        global.dir.iter().map(|it| resolve(&Directory::new(it), global)).collect();
+    let (Some(first), Some(path)) = (global.dir.first(), resolved.first()) else { return Ok(()) };
+    if !global.preset.is_empty() || resolved.iter().any(|it| it.exists()) {
         return Ok(());
     }
     let fault = CliError::unable(format!("there is no directory `{}`", first.display()));
-    Err(match suggest::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
+    Err(match suggest::path(path).filter(|it| Path::new(it).is_dir()) {
         Some(near) => fault.hint(did_you_mean(near)),
         None => fault,
     })
@@ -384,10 +389,10 @@ pub(crate) fn config(global: &Global) -> Result<Config> {
 
 /// Returns the places of settings.
 pub(crate) fn places(global: &Global) -> Places {
-    let from = |path: &Path| global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
+    let cwd = global.cwd.as_deref().unwrap_or(Path::new(""));
     Places {
-        only: global.config.as_deref().map(from),
-        from: (!global.ignores_project_file).then(|| from(Path::new("."))),
+        only: global.config.as_deref().map(|it| cwd.join(it)),
+        from: (!global.ignores_project_file).then(|| cwd.join(".")),
         state: host::state(),
         ..host::user_places()
     }
@@ -474,10 +479,9 @@ pub(crate) fn directories_of_project(
         let here = here(global).into_iter().filter(|it| it.scope == Scope::Project);
         directories.extend(here.map(|it| (it, None)));
     }
-    let is_typed = |path: &Path| {
-        global.dir.iter().any(|it| resolve(&Directory::repository(it), global) == path)
-    };
-    directories.retain(|it| !is_typed(&resolve(&it.0, global)));
+    let typed: Vec<PathBuf> =
+        global.dir.iter().map(|it| resolve(&Directory::repository(it), global)).collect();
+    directories.retain(|it| !typed.contains(&resolve(&it.0, global)));
     directories
 }
 
@@ -528,10 +532,9 @@ pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Re
     let library = Library::load(&options(&config, global))?;
     let skill = find_by_name(&library, name);
     // A directory that is a skill itself is not a store.
-    let is_named = |folder: &PathBuf| {
-        directories(&config, global).iter().any(|it| resolve(it, global) == *folder)
-    };
-    let Some(folder) = folder_of_skill(&library, name).filter(|it| !is_named(it)) else {
+    let named: Vec<PathBuf> =
+        directories(&config, global).iter().map(|it| resolve(it, global)).collect();
+    let Some(folder) = folder_of_skill(&library, name).filter(|it| !named.contains(it)) else {
         return shelf_or_here(global, printer);
     };
     let store = folder.parent().unwrap_or(Path::new("")).to_owned();
@@ -541,17 +544,11 @@ pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Re
 
 /// Returns the folder of a skill, even if the skill was left out.
 pub(crate) fn folder_of_skill(library: &Library, name: &str) -> Option<PathBuf> {
-    let folder =
-        find_by_name(library, name).map(|it| it.folder().to_owned()).filter(|it| it.is_dir());
+    let loaded = find_by_name(library, name).map(Skill::folder);
     // A skill that could not be loaded has a finding, and a folder of its name.
-    let broken = || {
-        let folders = library.findings().iter().filter_map(|it| it.path.parent());
-        folders
-            .filter(|it: &&Path| it.file_name().is_some_and(|it| it == name) && it.is_dir())
-            .map(Path::to_owned)
-            .next()
-    };
-    folder.or_else(broken)
+    let broken = library.findings().iter().filter_map(|it| it.path.parent());
+    let broken = broken.filter(|it| it.file_name().is_some_and(|it| it == name));
+    loaded.into_iter().chain(broken).find(|it| it.is_dir()).map(Path::to_owned)
 }
 
 /// Returns a skill by name, even if it is hidden or disabled.
@@ -567,22 +564,23 @@ pub(crate) fn shelf_of_removed(
     printer: &mut Printer,
 ) -> Result<TargetStore> {
     let searched = searched(&config(global)?, global);
-    let within = |store: &Path| {
-        searched.iter().find_map(|(real, typed): &(PathBuf, PathBuf)| {
-            let rest = store.strip_prefix(real).ok()?;
-            Some(if rest.as_os_str().is_empty() { typed.clone() } else { typed.join(rest) })
-        })
-    };
-    let is_searched = |store: &Path| within(store).is_some();
     let is_typed = !global.dir.is_empty() || !global.preset.is_empty();
-    let state = host::state();
-    let removed = |is_wanted: &dyn Fn(&Path) -> bool| {
-        state.as_deref().and_then(|it| deleted_from(it, name, is_wanted))
-    };
-    match removed(&is_searched).or_else(|| removed(&|_| !is_typed)) {
-        Some(store) => open(within(&store).unwrap_or(store), Scope::Project),
+    let store = host::state().and_then(|state| {
+        deleted_from(&state, name, |it| as_typed(it, &searched).is_some())
+            .or_else(|| deleted_from(&state, name, |_| !is_typed))
+    });
+    match store {
+        Some(store) => open(as_typed(&store, &searched).unwrap_or(store), Scope::Project),
         None => shelf_or_here(global, printer),
     }
+}
+
+/// Returns the path of a store below one of the searched directories, as that was typed or set.
+fn as_typed(store: &Path, searched: &[(PathBuf, PathBuf)]) -> Option<PathBuf> {
+    searched.iter().find_map(|(real, typed)| {
+        let rest = store.strip_prefix(real).ok()?;
+        Some(if rest.as_os_str().is_empty() { typed.clone() } else { typed.join(rest) })
+    })
 }
 
 /// Returns the store of the latest removal among those that match.
@@ -611,18 +609,16 @@ fn open(path: PathBuf, scope: Scope) -> Result<TargetStore> {
 
 /// Returns the options that choose directories, for a suggested command.
 pub(crate) fn typed(global: &Global) -> String {
-    let paths = |flag: &'static str, paths: &[PathBuf]| {
-        let texts = paths.iter().map(|it| it.to_string_lossy().into_owned());
-        texts.map(|it| (flag, it)).collect::<Vec<_>>()
-    };
-    let mut all = paths("--dir", &global.dir);
-    all.extend(global.preset.iter().map(|it| ("--preset", it.clone())));
-    all.extend(paths("--cwd", global.cwd.as_slice()));
-    all.extend(paths("--config", global.config.as_slice()));
-    all.extend(global.depth.iter().map(|it| ("--depth", it.get().to_string())));
+    let (dirs, cwd, config) = (global.dir.iter(), global.cwd.iter(), global.config.iter());
+    let mut all: Vec<(&str, Cow<'_, str>)> = Vec::new();
+    all.extend(dirs.map(|it| ("--dir", it.to_string_lossy())));
+    all.extend(global.preset.iter().map(|it| ("--preset", it.into())));
+    all.extend(cwd.map(|it| ("--cwd", it.to_string_lossy())));
+    all.extend(config.map(|it| ("--config", it.to_string_lossy())));
+    all.extend(global.depth.iter().map(|it| ("--depth", it.get().to_string().into())));
     if global.profile != ProfileName::Spec {
         let name = global.profile.to_possible_value().map(|it| it.get_name().to_owned());
-        all.extend(name.map(|it| ("--profile", it)));
+        all.extend(name.map(|it| ("--profile", it.into())));
     }
     all.iter().map(|(flag, it)| format!(" {flag} {}", quoted(it))).collect()
 }
@@ -639,7 +635,7 @@ pub(crate) fn quoted(word: &str) -> String {
 
 /// Notes which settings files were ignored, and which settings of a project's file.
 pub(crate) fn note_ignored_settings(config: &Config, printer: &mut Printer) {
-    for (path, why) in &config.passed_over {
+    for (path, why) in &config.ignored_files {
         let path = path.display();
         printer.warning(&format!("ignored `{path}`: {why}; use `--config` to read it"));
     }

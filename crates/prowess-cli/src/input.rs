@@ -32,12 +32,15 @@ pub(crate) fn text(typed: &str) -> Result<String> {
 
 /// Opens a regular file.
 pub(crate) fn open(path: &Path) -> Result<File> {
-    let cannot = || format!("cannot open `{}`", path.display());
     // Opening a pipe would wait for its writer.
-    if !fs::metadata(path).with_context(cannot)?.is_file() {
-        bail!("`{}` is not a regular file; `-` reads standard input", path.display());
-    }
-    File::open(path).with_context(cannot)
+    let opened = match fs::metadata(path) {
+        Ok(it) if !it.is_file() => {
+            bail!("`{}` is not a regular file; `-` reads standard input", path.display());
+        }
+        Ok(_) => File::open(path),
+        Err(error) => Err(error),
+    };
+    opened.with_context(|| format!("cannot open `{}`", path.display()))
 }
 
 /// Returns the exit status of a command whose input could not be read: input that was not read is

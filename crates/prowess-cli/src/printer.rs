@@ -381,7 +381,7 @@ impl Printer {
     /// Prints all errors in the settings, each with its line.
     pub(crate) fn config_error(&mut self, error: &ConfigError) {
         let width = self.say_width();
-        for fault in &error.faults {
+        for fault in &error.problems {
             let line = fault.line.map(|it| format!(":{it}")).unwrap_or_default();
             self.errors.push(format!("{}{line}: {}", fault.path.display(), fault.message));
             let shown = snippet::render_fault(fault, self.err_colored, width);

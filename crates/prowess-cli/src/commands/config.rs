@@ -2,7 +2,7 @@ use std::io::{self, IsTerminal as _};
 
 use anyhow::Result;
 use prowess::{did_you_mean, nearest};
-use prowess_cli::settings::{Config, SettingOrigin, ShownSetting};
+use prowess_cli::settings::{Config, SettingOrigin, SettingInfo};
 use prowess_runtime::{ApprovalStore, AuditLog};
 use serde_json::{Value as Json, json};
 
@@ -60,9 +60,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     context::note_ignored_settings(&config, printer);
     let all = config.settings();
-    let settings: Vec<&ShownSetting> = all
+    let settings: Vec<&SettingInfo> = all
         .iter()
-        .filter(|it: &&ShownSetting| match args.key.as_deref() {
+        .filter(|it: &&SettingInfo| match args.key.as_deref() {
             None => true,
             Some(key) => it.key == key || it.key.split('.').next() == Some(key),
         })
@@ -182,9 +182,9 @@ fn is_agreed(path: &str) -> Result<bool> {
 }
 
 /// Returns a hint with the settings nearest to an unknown key.
-fn near(key: &str, all: &[ShownSetting]) -> String {
+fn near(key: &str, all: &[SettingInfo]) -> String {
     let last = key.rsplit('.').next().unwrap_or(key);
-    let name = |it: &ShownSetting| it.key.rsplit('.').next() == Some(last);
+    let name = |it: &SettingInfo| it.key.rsplit('.').next() == Some(last);
     let same: Vec<String> =
         all.iter().filter(|it| name(it)).map(|it| format!("`{}`", it.key)).collect();
     let table = nearest(key, all.iter().filter_map(|it| it.key.split('.').next()));
@@ -196,7 +196,7 @@ fn near(key: &str, all: &[ShownSetting]) -> String {
     }
 }
 
-fn setting_json(it: &ShownSetting) -> Json {
+fn setting_json(it: &SettingInfo) -> Json {
     json!({
         "key": it.key,
         "value": it.value,
@@ -211,7 +211,7 @@ fn setting_json(it: &ShownSetting) -> Json {
 }
 
 /// Prints everything about one setting.
-fn explain(it: &ShownSetting, printer: &mut Printer) -> Result<()> {
+fn explain(it: &SettingInfo, printer: &mut Printer) -> Result<()> {
     let width = printer.width.unwrap_or(100).clamp(30, 100);
     printer.line(format_args!("{} = {}", printer.name(it.key), safe::line(&it.text)))?;
     for line in wrapped(it.about, width - 2, "") {
@@ -224,7 +224,7 @@ fn explain(it: &ShownSetting, printer: &mut Printer) -> Result<()> {
         ("default", it.default.clone()),
         ("type", it.kind.clone()),
         ("user's file", format!("yes{flag}")),
-        ("project's file", it.project.meaning().to_owned()),
+        ("project's file", it.project.phrase().to_owned()),
     ];
     for (name, text) in rows {
         let name = format!("{name}:");
@@ -241,7 +241,7 @@ fn explain(it: &ShownSetting, printer: &mut Printer) -> Result<()> {
 
 /// Prints two lines per setting: key, value and origin unless it is the default; then its
 /// description.
-fn table(settings: &[&ShownSetting], printer: &mut Printer) -> Result<()> {
+fn table(settings: &[&SettingInfo], printer: &mut Printer) -> Result<()> {
     for it in settings {
         let value = safe::line(&it.text).into_owned();
         let line = match it.origin {
