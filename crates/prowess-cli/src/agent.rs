@@ -111,7 +111,7 @@ impl AgentArgs {
         printer: &mut Printer,
     ) -> Result<Stack> {
         let config = context::config(global)?;
-        let global = &trust::acting(&config, global, self.running.trust_project, printer);
+        let global = &trust::ask_for_trust(&config, global, self.running.trust_project, printer);
         let provider = context::provider(global, printer)?;
         let own = [&self.naming.key_file, &self.trace, &session];
         let withheld: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();

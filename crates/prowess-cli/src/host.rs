@@ -49,7 +49,9 @@ use crate::{
     approver::approver,
     arguments::{directory, existing},
     printer::Printer,
-    secrets, trust,
+    secrets,
+    surroundings::real_path,
+    trust,
 };
 
 /// The options of a run.
@@ -228,9 +230,8 @@ pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
     let directories = here.ancestors().take_while(|it| it.starts_with(&project));
     let mut directories: Vec<&Path> =
         directories.filter(|it| InterpreterSearch::matters(it)).collect();
-    let is_trusted =
-        || trust::file().is_some_and(|it| it.decision(&project).is_ok_and(|it| it == Some(true)));
-    if !directories.is_empty() && !is_trusted() {
+    let trusted = trust::file().filter(|_| !directories.is_empty());
+    if !trusted.is_some_and(|it| it.decision(&project).is_ok_and(|it| it == Some(true))) {
         directories.clear();
     }
     InterpreterSearch {
@@ -374,8 +375,7 @@ fn names_roots(config: &Config) -> bool {
 
 /// Returns whether a directory is the home directory, or one above it, such as `/home`.
 pub(crate) fn is_home(directory: &Path) -> bool {
-    let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
-    env::home_dir().is_some_and(|it| real(&it).starts_with(real(directory)))
+    env::home_dir().is_some_and(|it| real_path(&it).starts_with(real_path(directory)))
 }
 
 /// Returns the history of changed files, for `prowess undo`; `None` without a home directory.
@@ -435,8 +435,8 @@ pub(crate) fn state() -> Option<PathBuf> {
 /// Returns our directory in one of the XDG base directories; `None` without a home directory.
 fn base_directory(variable: &str, in_home: &str) -> Option<PathBuf> {
     let xdg = env::var_os(variable).map(PathBuf::from).filter(|it| it.is_absolute());
-    let home = || env::home_dir().filter(|it| it.is_absolute());
-    Some(xdg.or_else(|| Some(home()?.join(in_home)))?.join("prowess"))
+    let home = env::home_dir().filter(|it| it.is_absolute());
+    Some(xdg.or_else(|| Some(home?.join(in_home)))?.join("prowess"))
 }
 
 /// Returns the cache of libraries; `None` where others could write to it too, or without a home

@@ -143,10 +143,10 @@ fn help(error: &clap::Error, printer: &mut Printer) -> Result<ExitStatus> {
         true if is_help => overview::render(!words.iter().any(|it| it == "-h"), printer.width),
         _ => error.render(),
     };
-    let text = |colored| if colored { text.ansi().to_string() } else { text.to_string() };
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            printer.raw(text(printer.colored).as_bytes())?;
+            let text = if printer.colored { text.ansi().to_string() } else { text.to_string() };
+            printer.raw(text.as_bytes())?;
             Ok(ExitStatus::Success)
         }
         _ => Err(usage_error::fault(error, &words).into()),

@@ -322,7 +322,7 @@ impl Printer {
     }
 
     /// Prints an event on stderr, dimmed.
-    pub(crate) fn told(&mut self, text: &str) {
+    pub(crate) fn dimmed_note(&mut self, text: &str) {
         let line = painted(&safe::line(text), DIM, self.err_colored);
         self.aside(&line);
     }

@@ -29,14 +29,15 @@ pub(crate) fn lines(
 ) -> Vec<String> {
     let width = width.clamp(*WIDTHS.start(), *WIDTHS.end());
     let (used, tokens) = (fitted.tokens, window.tokens);
-    let part = |name, tokens, letter, color| WindowPart { name, tokens, letter, color };
+    let free = tokens.saturating_sub(used.total());
     let parts = [
-        part("system", used.system, 's', Some(AnsiColor::Blue)),
-        part("skills", used.skills, 'k', Some(AnsiColor::Green)),
-        part("history", used.history, 'h', Some(AnsiColor::Yellow)),
-        part("tools", used.tools, 't', Some(AnsiColor::Magenta)),
-        part("free", tokens.saturating_sub(used.total()), '.', None),
-    ];
+        ("system", used.system, 's', Some(AnsiColor::Blue)),
+        ("skills", used.skills, 'k', Some(AnsiColor::Green)),
+        ("history", used.history, 'h', Some(AnsiColor::Yellow)),
+        ("tools", used.tools, 't', Some(AnsiColor::Magenta)),
+        ("free", free, '.', None),
+    ]
+    .map(|(name, tokens, letter, color)| WindowPart { name, tokens, letter, color });
     let error = window.vocabulary.error() * 100.0;
     let estimated = match window.vocabulary {
         Tokenizer::Estimate if width < 60 => format!(" ± {error:.0} %"),
@@ -74,9 +75,9 @@ fn bar(parts: &[WindowPart], width: usize, colored: bool) -> String {
 /// Returns the cells of each part, at least one if it has any tokens.
 fn shares(parts: &[WindowPart], width: usize) -> Vec<usize> {
     let total: u128 = parts.iter().map(|it| it.tokens as u128).sum::<u128>().max(1);
-    let share = |it: &WindowPart| (it.tokens as u128 * width as u128 / total) as usize;
+    let shares = parts.iter().map(|it| (it.tokens as u128 * width as u128 / total) as usize);
     let mut cells: Vec<usize> =
-        parts.iter().map(|it| share(it).max(usize::from(it.tokens > 0))).collect();
+        shares.zip(parts).map(|(share, it)| share.max(usize::from(it.tokens > 0))).collect();
     // The largest part absorbs the rounding error.
     if let Some(largest) = (0..cells.len()).max_by_key(|at| cells[*at]) {
         let others: usize = cells.iter().sum::<usize>() - cells[largest];

@@ -92,16 +92,7 @@ impl SessionArgs {
     pub(crate) fn differs_from(&self, other: Option<&Path>) -> Result<()> {
         let name = self.session.as_ref().or(self.resume.as_ref()).filter(|it| !it.is_empty());
         let Some((name, other)) = name.zip(other) else { return Ok(()) };
-        // A file that does not exist yet is identified by its folder.
-        let place = |path: &Path| match fs::canonicalize(path) {
-            Ok(path) => path,
-            Err(_) => {
-                let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-                let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
-                folder.unwrap_or_default().join(path.file_name().unwrap_or_default())
-            }
-        };
-        if place(&path(name)?) != place(other) {
+        if real_path(&path(name)?) != real_path(other) {
             return Ok(());
         }
         let message = format!("`{}` cannot be both the session and the trace", other.display());
@@ -160,6 +151,16 @@ impl SessionArgs {
     }
 }
 
+/// Returns the path of a file with all links resolved; only those of its folder if it does not
+/// exist yet.
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| {
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+        folder.unwrap_or_default().join(path.file_name().unwrap_or_default())
+    })
+}
+
 /// Begins a session with its start time as name, and keeps this many of the sessions with such
 /// names. If it cannot be saved, warns and goes on in memory.
 pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> OpenSession {
@@ -203,13 +204,11 @@ fn prune(keep: usize) {
 
 /// Returns whether a name was generated, which is to say a start time.
 fn is_unnamed(name: &str) -> bool {
-    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
-    name.split_once('-').is_some_and(|(when, number)| {
-        let when = when.strip_suffix('Z').and_then(|it| it.split_once('T'));
-        let is_time =
-            |(day, time): (&str, &str)| day.len() == 8 && is_number(day) && is_number(time);
-        when.is_some_and(is_time) && is_number(number)
-    })
+    let Some((when, number)) = name.split_once('-') else { return false };
+    let when = when.strip_suffix('Z').and_then(|it| it.split_once('T'));
+    let Some((day, time)) = when.filter(|it| it.0.len() == 8) else { return false };
+    let mut numbers = [day, time, number].into_iter();
+    numbers.all(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
 }
 
 fn opened(path: &Path, name: &str) -> Result<OpenSession> {

@@ -252,7 +252,12 @@ impl Config {
             rules: set.rules.value.iter().flat_map(policy_rules).collect(),
             approvals: set.approvals.value,
             allowed_tools: set.allowed_tools.value,
-            commands: set.commands.value.iter().map(|it| normalize_command(it).to_owned()).collect(),
+            commands: set
+                .commands
+                .value
+                .iter()
+                .map(|it| normalize_command(it).to_owned())
+                .collect(),
             hosts: set.hosts.value.clone(),
             are_hosts_public: set.are_hosts_public,
             script_hosts: set.script_hosts.value.clone(),

@@ -71,6 +71,11 @@ fn project_of(folder: &Path) -> Option<PathBuf> {
     projects.max_by_key(|it| it.1).map(|it| it.0.to_owned())
 }
 
+/// Returns the path with all links resolved; unchanged if it cannot be resolved.
+pub(crate) fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Returns the absolute path without `.` and `..`, so that one directory has one path.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
     Ok(std::path::absolute(path)?.components().collect())

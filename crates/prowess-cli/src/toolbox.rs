@@ -92,11 +92,11 @@ pub(crate) fn toolbox(
     let limits = running.limits(&config);
     let sandbox = running.sandbox(&config, launcher.clone());
     let directory = env::current_dir().context("there is no working directory")?;
-    let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
-    let executor = running.executor(&config, policy, launcher.clone()).map_err(failed)?;
+    let executor = running.executor(&config, policy, launcher.clone()).map_err(to_error)?;
     let executor = host::preparing(executor, &config, launcher, &authorizer);
     #[cfg(feature = "mcp")]
-    let starter = running.starter(&config, authorizer.clone(), sandbox.clone()).map_err(failed)?;
+    let starter =
+        running.starter(&config, authorizer.clone(), sandbox.clone()).map_err(to_error)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
     let commands = commands.with_gate(authorizer.clone());
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
@@ -130,8 +130,10 @@ pub(crate) fn toolbox(
         printer.warning(&format!("`sql.url` is not used: {why}"));
     }
     if caller == Caller::Person {
-        let skills = || skill_tools(&provider.library(), &tools, &executor);
-        tools.extend(printer.during("turning skills into tools", skills));
+        let skills = printer.during("turning skills into tools", || {
+            skill_tools(&provider.library(), &tools, &executor)
+        });
+        tools.extend(skills);
     }
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
     let toolbox = Toolbox::new(authorizer.clone()).with_calls(calls).with_active(active);
@@ -142,6 +144,10 @@ pub(crate) fn toolbox(
         #[cfg(feature = "mcp")]
         starter,
     })
+}
+
+fn to_error(outcome: Box<Outcome>) -> anyhow::Error {
+    anyhow::Error::msg(outcome.message.unwrap_or_default())
 }
 
 /// Returns the directories that files are confined to; those that do not exist are reported and

@@ -90,8 +90,7 @@ fn revoke(
             .into());
     }
     let known = store.remembered();
-    let is_known = |id: &&String| known.iter().any(|it| it.id == **id);
-    if let Some(id) = ids.iter().find(|it| !is_known(it)) {
+    if let Some(id) = ids.iter().find(|id| known.iter().all(|it| it.id != **id)) {
         let fault = CliError::typed(format!("there is no approval `{id}`"));
         return Err(fault.hint("`prowess approvals` lists them").into());
     }

@@ -79,8 +79,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let fault = CliError::unable("no skills to check in this project or your home directory");
         return Err(fault.hint("name a folder, as in `prowess check PATH`").into());
     }
-    let look = |paths: &[Directory]| check_directories(paths, profile, &limits);
-    let mut checked = match printer.during("checking skills", || look(&paths)) {
+    let checked = printer.during("checking skills", || check_directories(&paths, profile, &limits));
+    let mut checked = match checked {
         Err(CheckError::NoSkill { path }) => return Err(no_skill(&path, paths.len()).into()),
         checked => checked?,
     };
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         // A path that was renamed by way of another path is checked by that one.
         paths.retain(|it| it.path.exists());
-        checked = look(&paths)?;
+        checked = check_directories(&paths, profile, &limits)?;
     }
     add_dangers(&mut checked, profile);
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
@@ -148,31 +148,33 @@ fn paths(
     config: &Config,
     printer: &mut Printer,
 ) -> Result<Vec<Directory>> {
-    let resolve = |it: Directory| Directory { path: context::resolve(&it, global), ..it };
-    if !args.paths.is_empty() {
-        return args
-            .paths
-            .iter()
-            .map(|it: &PathBuf| {
-                let directory = resolve(Directory::repository(it));
-                let name = it.to_str().filter(|it| !context::is_path(it));
-                match name.filter(|_| directory.path.symlink_metadata().is_err()) {
-                    Some(name) => named(name, &directory.path, config, global, printer),
-                    None => Ok(directory),
-                }
-            })
-            .collect();
+    let mut paths = Vec::new();
+    for path in &args.paths {
+        let directory = resolve(Directory::repository(path), global);
+        let name = path.to_str().filter(|it| !context::is_path(it));
+        paths.push(match name.filter(|_| directory.path.symlink_metadata().is_err()) {
+            Some(name) => find_skill(name, &directory.path, config, global, printer)?,
+            None => directory,
+        });
     }
-    let directories = context::directories(config, global).into_iter().map(resolve);
-    let (there, missing): (Vec<_>, Vec<_>) = directories.partition(|it| it.path.exists());
+    if !paths.is_empty() {
+        return Ok(paths);
+    }
+    let directories = context::directories(config, global).into_iter();
+    let (there, missing): (Vec<_>, Vec<_>) =
+        directories.map(|it| resolve(it, global)).partition(|it| it.path.exists());
     for directory in missing.iter().filter(|it| !it.optional && !there.is_empty()) {
         printer.warning(&format!("`{}` does not exist", directory.path.display()));
     }
     Ok(if there.is_empty() { missing } else { there })
 }
 
+fn resolve(directory: Directory, global: &Global) -> Directory {
+    Directory { path: context::resolve(&directory, global), ..directory }
+}
+
 /// Returns the folder of a skill by name, if there is no such path.
-fn named(
+fn find_skill(
     name: &str,
     path: &Path,
     config: &Config,
@@ -237,20 +239,21 @@ fn show(
     render: impl Fn(&Finding, &Printer) -> String,
 ) -> Result<()> {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    let shown = || checked.findings.iter().filter(|it| it.severity >= least);
+    let shown = checked.findings.iter().filter(|it| it.severity >= least);
     let all: Vec<Cow<'_, Finding>> = match is_folded {
-        true => fold_findings(shown(), checked.files.iter().filter_map(|it| it.path.parent())),
-        false => shown().map(Cow::Borrowed).collect(),
+        true => {
+            let folders = checked.files.iter().filter_map(|it| it.path.parent());
+            fold_findings(shown.clone(), folders)
+        }
+        false => shown.clone().map(Cow::Borrowed).collect(),
     };
     for finding in &all {
         printer.line(render(finding, printer))?;
     }
     printer.flush()?;
-    let of = |severity: Severity| {
-        checked.findings.iter().filter(|it: &&Finding| it.severity == severity).count()
-    };
-    let (errors, warnings, infos) =
-        (of(Severity::Error), of(Severity::Warning), of(Severity::Info));
+    let severities = [Severity::Error, Severity::Warning, Severity::Info];
+    let [errors, warnings, infos] = severities
+        .map(|severity| checked.findings.iter().filter(|it| it.severity == severity).count());
     let mut words = format!("{} checked: ", count(checked.skills, "skill"));
     words.push_str(&match (errors, warnings) {
         (0, 0) if args.dry_run => "nothing".to_owned(),
@@ -267,7 +270,7 @@ fn show(
         words.push_str(&format!("; {infos} info {messages} hidden, `-v` shows {them}"));
     }
     printer.note(&words);
-    if let Some(finding) = shown().rev().max_by_key(|it| it.severity) {
+    if let Some(finding) = shown.rev().max_by_key(|it| it.severity) {
         printer
             .note(&format!("`prowess rule {}` explains it, and how to fix it", finding.rule.code));
     }

@@ -2,7 +2,7 @@ use std::io::{self, IsTerminal as _};
 
 use anyhow::Result;
 use prowess::{did_you_mean, nearest};
-use prowess_cli::settings::{Config, SettingOrigin, SettingInfo};
+use prowess_cli::settings::{Config, SettingInfo, SettingOrigin};
 use prowess_runtime::{ApprovalStore, AuditLog};
 use serde_json::{Value as Json, json};
 
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let places = context::places(global).candidates();
         printer.note("no `prowess.toml` was found, so these are the defaults; looked for");
         for place in places {
-            printer.told(&format!("  {}", place.display()));
+            printer.dimmed_note(&format!("  {}", place.display()));
         }
     }
     Ok(ExitStatus::Success)

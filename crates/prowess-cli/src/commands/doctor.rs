@@ -12,6 +12,7 @@ use prowess::{
     CLIENTS, Checkup, Client, Directory, ExaminedSkill, Severity, Surroundings, client,
     did_you_mean, examine, installed, nearest,
 };
+use serde_json::Value as Json;
 
 pub(super) use self::lines::{whole, wrapped};
 use self::{
@@ -87,9 +88,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     let is_asked = !args.client.is_empty();
     if printer.json {
-        let needs =
-            |it: &ExaminedSkill| name.and_then(|_| needs_of(it, global)).map(|it| it.json());
-        printer.document(&document(&checkup, &chosen, &clients, &surroundings, &needs))?;
+        let needs: Vec<Option<Json>> = match name {
+            Some(_) => chosen.iter().map(|it| Some(needs_of(it, global)?.json())).collect(),
+            None => vec![None; chosen.len()],
+        };
+        printer.document(&document(&checkup, &chosen, &clients, &surroundings, needs))?;
     } else if name.is_some() {
         for (number, skill) in chosen.iter().enumerate() {
             if number > 0 {
@@ -205,17 +208,18 @@ fn named(names: &[String]) -> Result<Vec<&'static Client>, CliError> {
 }
 
 fn no_client(name: &str) -> CliError {
-    let known = || CLIENTS.iter().map(|it| it.name);
-    let fault = CliError::unable(format!("there is no client `{name}`"));
+    let known: Vec<&str> = CLIENTS.iter().map(|it| it.name).collect();
     // The maker's name for it, as somebody would type it.
     let labels: Vec<String> =
         CLIENTS.iter().map(|it| it.label.to_lowercase().replace(' ', "-")).collect();
-    match nearest(name, known()).or_else(|| {
+    let near = nearest(name, known.iter().copied()).or_else(|| {
         let near = nearest(name, labels.iter().map(String::as_str))?;
-        known().nth(labels.iter().position(|it| it == near)?)
-    }) {
+        Some(known[labels.iter().position(|it| it == near)?])
+    });
+    let fault = CliError::unable(format!("there is no client `{name}`"));
+    match near {
         Some(near) => fault.hint(did_you_mean(near)),
-        None => fault.hint(format!("there are {}", known().collect::<Vec<_>>().join(", "))),
+        None => fault.hint(format!("there are {}", known.join(", "))),
     }
 }
 

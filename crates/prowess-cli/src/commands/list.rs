@@ -88,15 +88,16 @@ fn find_name(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
     else {
         return Ok(());
     };
-    let resolved = |it: &PathBuf| context::resolve(&Directory::new(it), global);
-    let Some(first) = paths.first().filter(|_| !paths.iter().any(|it| resolved(it).exists()))
-    else {
+    let resolved: Vec<PathBuf> =
+        paths.iter().map(|it| context::resolve(&Directory::new(it), global)).collect();
+    let (Some(first), Some(path)) = (paths.first(), resolved.first()) else { return Ok(()) };
+    if resolved.iter().any(|it| it.exists()) {
         return Ok(());
-    };
+    }
     let words = words.join(" ");
     let find = format!("`prowess find {words}` searches for skills");
     let is_one_word = paths.len() == 1 && !words.starts_with('\'');
-    let hint = match suggest::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
+    let hint = match suggest::path(path).filter(|it| Path::new(it).is_dir()) {
         Some(near) => format!("{} {find}", did_you_mean(near)),
         None if is_one_word => {
             format!("{find}, `prowess show {words}` shows the skill with that name")
@@ -125,10 +126,12 @@ fn print(
 
 /// Returns a failure if a named path is not a directory.
 fn status(library: &Library) -> ExitStatus {
-    let is_unread = |it: &Finding| it.rule.code == "directory-unreadable";
     let is_empty = library.all().next().is_none();
-    let is_unread = is_empty && library.findings().iter().any(is_unread);
-    if is_unread { ExitStatus::Error } else { ExitStatus::Success }
+    let mut rules = library.findings().iter().map(|it| it.rule.code);
+    match is_empty && rules.any(|it| it == "directory-unreadable") {
+        true => ExitStatus::Error,
+        false => ExitStatus::Success,
+    }
 }
 
 #[derive(Serialize)]

@@ -96,7 +96,7 @@ pub(crate) fn run(
     let config = context::config(global)?;
     let is_watched = args.watch || config.skill.watch.value;
     let trusted = match args.run {
-        true => trust::acting(&config, global, args.trust_project, printer),
+        true => trust::ask_for_trust(&config, global, args.trust_project, printer),
         false => global.clone(),
     };
     let live_library = context::live_library(&trusted, is_watched, printer)?;

@@ -40,13 +40,12 @@ struct Lines {
 
 /// Parses `10-20`, `10-` or `10`; a colon works as well.
 fn lines(text: &str) -> Result<Lines, &'static str> {
-    let number = |it: &str| it.parse().ok().filter(|it: &usize| *it > 0);
-    let range = match text.split_once(['-', ':']) {
-        None => number(text).map(|it| (it, it)),
-        Some((first, "")) => number(first).map(|it| (it, usize::MAX)),
-        Some((first, last)) => number(first).zip(number(last)),
+    let (first, last) = match text.split_once(['-', ':']) {
+        None => (text.parse().ok(), text.parse().ok()),
+        Some((first, "")) => (first.parse().ok(), Some(usize::MAX)),
+        Some((first, last)) => (first.parse().ok(), last.parse().ok()),
     };
-    let range = range.filter(|(first, last)| first <= last);
+    let range = first.zip(last).filter(|(first, last)| (1..=*last).contains(first));
     range
         .map(|(first, last)| Lines { first, last })
         .ok_or("must be a range of lines such as `10-20`, `10-` or `10`")
@@ -79,13 +78,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Ok(bytes) => print(args, bytes, printer)?,
         Err(error @ ReadError::NoSuchResource { .. }) => {
             printer.fault(&error.to_string());
-            let paths = || skill.resources().iter().map(|it| &*it.path);
+            let mut paths = skill.resources().iter().map(|it| &*it.path);
             let folder = format!("{}/", args.resource.trim_end_matches('/'));
-            if let Some(file) = paths().find(|it| it.starts_with(&folder)) {
+            if let Some(file) = paths.clone().find(|it| it.starts_with(&folder)) {
                 printer.hint(&format!("it is a folder, with files such as `{file}`"));
                 return Ok(ExitStatus::Failure);
             }
-            printer.hint(&match nearest(&args.resource, paths()) {
+            printer.hint(&match nearest(&args.resource, &mut paths) {
                 Some(near) => did_you_mean(near),
                 None => format!("`prowess show {}` lists its files", args.name),
             });

@@ -124,7 +124,7 @@ pub(crate) fn run(
         Some(_) => global.clone(),
         None => {
             let names = iter::once(&*args.name);
-            trust::acting_as(names, &config, global, args.running.trust_project, printer)?
+            trust::ask_for_trust_in(names, &config, global, args.running.trust_project, printer)?
         }
     };
     let (library, name) = context::library_for(&args.name, &trusted, printer)?;
@@ -367,15 +367,13 @@ async fn carry_out(
         printed?;
         Ok(Some(outcome))
     };
-    let stopped = |why: &str| {
-        let plan = Some(plan.to_vec());
-        Ok(Some(Outcome { plan, ..Outcome::bad(OutcomeStatus::Cancelled, why) }))
+    let why = tokio::select! {
+        ended = work => return ended,
+        _ = interrupt.recv() => "interrupted",
+        _ = terminate.recv() => "terminated",
     };
-    tokio::select! {
-        ended = work => ended,
-        _ = interrupt.recv() => stopped("interrupted"),
-        _ = terminate.recv() => stopped("terminated"),
-    }
+    let plan = Some(plan.to_vec());
+    Ok(Some(Outcome { plan, ..Outcome::bad(OutcomeStatus::Cancelled, why) }))
 }
 
 /// Prints the steps of a plan, one line each.
@@ -558,39 +556,45 @@ fn not_found(library: &Library, name: &str) -> Outcome {
 /// Returns the script of a skill by its path or its file name.
 fn file_of<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
     let typed = typed.strip_prefix("./").unwrap_or(typed);
-    let scripts = || skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
-    let exact = scripts().find(|it| *it.path == *typed);
-    exact
-        .or_else(|| scripts().find(|it| it.path.rsplit('/').next() == Some(typed)))
-        .map(|it| &*it.path)
+    let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
+    let mut scripts = scripts.map(|it| &*it.path);
+    let exact = scripts.clone().find(|it| *it == typed);
+    exact.or_else(|| scripts.find(|it| file_name(it) == typed))
+}
+
+/// Returns the last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns the scripts of a skill to suggest, those that its instructions mention first.
 fn suggested_scripts(skill: &Skill) -> Vec<&str> {
     let text = skill.instructions().unwrap_or_default();
     let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
-    let mut scripts: Vec<&str> = scripts
-        .map(|it| &*it.path)
-        .filter(|it: &&str| it.rsplit('/').next() != Some("__init__.py"))
-        .collect();
+    let mut scripts: Vec<&str> =
+        scripts.map(|it| &*it.path).filter(|it| file_name(it) != "__init__.py").collect();
     scripts.sort_by_cached_key(|it| mention(&text, it).unwrap_or(usize::MAX));
     scripts
 }
 
 /// Returns the first mention of a script in a text, by its path or its file name.
 fn mention(text: &str, path: &str) -> Option<usize> {
-    let is_of_name = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-');
-    let find = |wanted: &str, is_whole_path: bool| {
-        let is_it = |at: &usize| {
-            let (before, after) = (&text[..*at], &text[at + wanted.len()..]);
-            // The same name in another folder is another script.
-            let is_elsewhere = !is_whole_path && before.ends_with('/') && !before.ends_with("./");
-            let is_longer = before.ends_with(|it| is_of_name(it) || it == '.');
-            !is_elsewhere && !is_longer && !after.starts_with(is_of_name)
-        };
-        text.match_indices(wanted).map(|it| it.0).find(is_it)
-    };
-    find(path, true).or_else(|| find(path.rsplit('/').next().unwrap_or(path), false))
+    find_word(text, path, true).or_else(|| find_word(text, file_name(path), false))
+}
+
+/// Returns the first place of a path or file name in a text, not as a part of a longer one.
+fn find_word(text: &str, word: &str, is_whole_path: bool) -> Option<usize> {
+    text.match_indices(word).map(|it| it.0).find(|at| {
+        let (before, after) = (&text[..*at], &text[at + word.len()..]);
+        // The same name in another folder is another script.
+        let is_elsewhere = !is_whole_path && before.ends_with('/') && !before.ends_with("./");
+        let is_longer = before.ends_with(|it| is_of_name(it) || it == '.');
+        !is_elsewhere && !is_longer && !after.starts_with(is_of_name)
+    })
+}
+
+fn is_of_name(it: char) -> bool {
+    it.is_alphanumeric() || matches!(it, '_' | '-')
 }
 
 /// Returns the error for a file of a skill given as a parameter, with the right command.
@@ -608,9 +612,8 @@ fn no_arguments(skill: &Skill, what: &RunTarget) -> Box<Outcome> {
     let name = &skill.manifest.name;
     let script = suggested_scripts(skill).first().map(|it| quoted(it));
     let message = format!("`{name}` takes no arguments after `--`; only `--script` does");
-    let is_script = |it: &SkillRecord| matches!(it.definition, Definition::Script { .. });
     let hint = match (what, script) {
-        (RunTarget::Skill(entry), _) if is_script(entry) => {
+        (RunTarget::Skill(SkillRecord { definition: Definition::Script { .. }, .. }), _) => {
             "use `KEY=VALUE`; the script gets it as `$PARAM_KEY`".to_owned()
         }
         (_, Some(script)) => format!("`--script {script} -- ARGUMENTS` runs one of its files"),
@@ -623,12 +626,12 @@ fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
     let scripts = suggested_scripts(skill);
     let outcome = Outcome::from(error);
     let is_missing = outcome.status == OutcomeStatus::NotFound;
-    let name_of = |it: &str| it.rsplit('/').next().unwrap_or_default().to_owned();
-    let (all, name) = (|| scripts.iter().copied(), name_of(path));
+    let name = file_name(path);
+    let same_name = scripts.iter().copied().find(|it| file_name(it) == name);
     // In a long path only the folder may be similar.
-    let is_alike = |it: &&str| nearest(&name, [&*name_of(it)].into_iter()).is_some();
-    let near = all().find(|it| name_of(it) == name);
-    Box::new(match near.or_else(|| nearest(path, all()).filter(is_alike)) {
+    let similar = nearest(path, scripts.iter().copied())
+        .filter(|it| nearest(name, [file_name(it)].into_iter()).is_some());
+    Box::new(match same_name.or(similar) {
         Some(near) if near != path => outcome.hint(did_you_mean(near)),
         None if is_missing && !scripts.is_empty() => {
             let shown = scripts.iter().take(SUGGESTED).map(|it| format!("`{it}`"));

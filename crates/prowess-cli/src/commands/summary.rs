@@ -81,10 +81,11 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
     let named = SummaryScope::of(global)?;
     named.narrow(&mut checkup);
     let here = env::current_dir().unwrap_or_default();
-    let advice = |it: &Suggestion<'_>| advice(it, &here, surroundings.home.as_deref());
     let mut suggested = suggestions(&checkup, &surroundings);
     // That would be about all skills of a directory.
     suggested.retain(|it| !named.is_of_skills() || !matches!(it, Suggestion::Share { .. }));
+    let suggested = suggested.iter().take(SUGGESTED);
+    let advice = suggested.map(|it| advice(it, &here, surroundings.home.as_deref())).collect();
     let library = context::library_for_counting(global)?;
     let left_out = library.left_out().iter().map(fs::canonicalize);
     let left_out: Vec<PathBuf> = left_out.filter_map(Result::ok).collect();
@@ -97,7 +98,7 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
             true => 0,
             false => count_in_plugins(&surroundings.cwd),
         },
-        advice: suggested.iter().take(SUGGESTED).map(advice).collect(),
+        advice,
         plugins: plugins(&surroundings).filter(|_| named.directories.is_empty()),
         counted: SkillCount::among(paths, &library),
         left_out,

@@ -125,8 +125,9 @@ impl Input<'_> {
 
 /// Returns whether a word is `KEY=VALUE`, and neither JSON nor a file.
 fn is_pair(word: &str) -> bool {
-    let is_key = |it: &str| it.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
-    word.split_once('=').is_some_and(|(key, _)| !key.is_empty() && is_key(key))
+    word.split_once('=').is_some_and(|(key, _)| {
+        !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+    })
 }
 
 fn read(text: &str) -> Result<Input<'static>, Box<Outcome>> {
@@ -152,9 +153,9 @@ fn call(
             let global = &match args.skills_named(&input) {
                 Some(names) => {
                     let names = names.iter().map(String::as_str);
-                    trust::acting_as(names, &config, global, is_trusted, printer)?
+                    trust::ask_for_trust_in(names, &config, global, is_trusted, printer)?
                 }
-                None => trust::acting(&config, global, is_trusted, printer),
+                None => trust::ask_for_trust(&config, global, is_trusted, printer),
             };
             context::library(global, printer)?
         }
@@ -235,9 +236,9 @@ async fn call_with_input(
         },
     };
     for skill in &args.skill {
-        let taken = toolbox.call("use_skill", json!({ "name": skill })).await;
-        if !taken.is_ok() {
-            return taken;
+        let activated = toolbox.call("use_skill", json!({ "name": skill })).await;
+        if !activated.is_ok() {
+            return activated;
         }
     }
     let Some((tool, schema)) = found.zip(schema) else {
@@ -284,8 +285,8 @@ fn no_server(config: &Config, tool: &str) -> Outcome {
 /// Returns the disabled skill that would be this tool.
 fn disabled_skill<'lib>(library: &'lib Library, tool: &str) -> Option<&'lib Skill> {
     let name = tool.get(6..).filter(|_| tool[..6].eq_ignore_ascii_case("skill_"))?;
-    let is_it = |it: &&Skill| it.manifest.name.eq_ignore_ascii_case(name);
-    library.skills().find(|it| !it.manifest.is_active() && is_it(it))
+    let mut disabled = library.skills().filter(|it| !it.manifest.is_active());
+    disabled.find(|it| it.manifest.name.eq_ignore_ascii_case(name))
 }
 
 fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printer) -> Result<()> {

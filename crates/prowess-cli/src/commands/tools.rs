@@ -44,7 +44,7 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let config = context::config(global)?;
-    let global = &trust::trusted_only(&config, global, printer);
+    let global = &trust::without_untrusted(&config, global, printer);
     let library = context::library(global, printer)?;
     let library = host::without_denied(library, &config, printer);
     let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));

@@ -62,8 +62,8 @@ impl<'h> Reader<'h> {
             let line = Some(line_number(&lines, error.utf8_error().valid_up_to()));
             ConfigProblem { line, ..ConfigProblem::new(&*path, "this is not UTF-8 text") }
         })?;
-        let absolute = std::path::absolute(&path)
-            .map_err(|it| ConfigProblem::new(&*path, it.to_string()))?;
+        let absolute =
+            std::path::absolute(&path).map_err(|it| ConfigProblem::new(&*path, it.to_string()))?;
         let directory = absolute.parent().unwrap_or(Path::new("/")).to_owned();
         let document = Document::parse(text.clone()).map_err(|error| {
             let message = error.message().lines().collect::<Vec<_>>().join(", ");
@@ -94,7 +94,8 @@ impl<'h> Reader<'h> {
         let root = self.document.as_table().clone();
         let keys: Vec<&str> = rows.iter().map(|it| it.facts.key).collect();
         for (table, item) in self.entries(&root) {
-            let own: Vec<&str> = keys.iter().filter_map(|it| strip_table(it, &table.name)).collect();
+            let own: Vec<&str> =
+                keys.iter().filter_map(|it| strip_table(it, &table.name)).collect();
             // Tables with names of the user's choice have no known keys.
             if let Some(row) = rows.iter_mut().find(|it| it.facts.key == table.name) {
                 let origin = self.origin(&table.span);

@@ -17,12 +17,11 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
 use super::{
-    RuleSetting, ServerSettings,
+    RuleSetting, ServerSettings, normalize_command,
     origin::{IgnoredSetting, Setting, SettingOrigin},
     places::Owner,
     reader::Reader,
     right::ProjectRight,
-    normalize_command,
     table::Facts,
     units::{bytes, duration, size},
 };
@@ -309,9 +308,10 @@ impl<T: Value> Slot for Setting<T> {
             ProjectRight::InsideUnset | ProjectRight::Unset if is_given => {
                 (Portion::nothing(), "a project's file cannot replace what you have set")
             }
-            ProjectRight::Inside | ProjectRight::InsideUnset => {
-                (value.keep_inside(reader), "a project's file can only name what is in its directory")
-            }
+            ProjectRight::Inside | ProjectRight::InsideUnset => (
+                value.keep_inside(reader),
+                "a project's file can only name what is in its directory",
+            ),
             ProjectRight::Unset | ProjectRight::Any => (Portion::all(value), ""),
         };
         reader.ignore(facts, &origin, portion.value.is_none(), portion.left_out, reason);
@@ -359,7 +359,8 @@ fn format_toml(value: &Json) -> String {
         }
         Json::Object(pairs) if pairs.is_empty() => "{}".to_owned(),
         Json::Object(pairs) => {
-            let pairs = pairs.iter().map(|(key, it)| format!("{} = {}", toml_key(key), format_toml(it)));
+            let pairs =
+                pairs.iter().map(|(key, it)| format!("{} = {}", toml_key(key), format_toml(it)));
             format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
         }
         value => value.to_string(),

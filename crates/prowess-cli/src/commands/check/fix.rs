@@ -106,31 +106,32 @@ pub(super) fn all(
     let history = host::history().map(ChangeHistory::of_one_command);
     let history = history.as_ref();
     let here = env::current_dir().map(|it| trust::project_of(&it)).unwrap_or_default();
-    let is_here = |it: &CheckedFile| {
-        let path = it.real.as_deref().unwrap_or(&it.path);
-        fs::canonicalize(path).is_ok_and(|it| it.starts_with(&here))
-    };
     let fixed = checked.files.iter().filter_map(|file| {
         let found = found.remove(&*file.path)?;
-        let group = history.and_then(ChangeHistory::group).filter(|_| !is_here(file));
+        let real = fs::canonicalize(file.real.as_deref().unwrap_or(&file.path));
+        let is_here = real.is_ok_and(|it| it.starts_with(&here));
+        let group = history.and_then(ChangeHistory::group).filter(|_| !is_here);
         let undone_by = group.map(str::to_owned);
         let mut fixed = FixedFile { path: file.path.clone(), undone_by, ..FixedFile::default() };
         let fixing = FileFix { args, file, found, profile, limits, for_people, history };
         fixed.error = fixing.run(&checked.roots, &mut fixed).err();
-        fixed.says_something().then_some(fixed)
+        fixed.has_result().then_some(fixed)
     });
     fixed.collect()
 }
 
 /// Removes the fixed findings.
 pub(super) fn remaining(findings: &mut Vec<Finding>, files: &[FixedFile]) {
-    let key = |it: &Finding| (it.path.clone(), it.rule.code, it.line, it.message.clone());
-    let fixed: HashSet<_> = files.iter().flat_map(|it| &it.findings).map(key).collect();
-    findings.retain(|it| !fixed.contains(&key(it)));
+    let fixed: HashSet<_> = files.iter().flat_map(|it| &it.findings).map(key_of).collect();
+    findings.retain(|it| !fixed.contains(&key_of(it)));
+}
+
+fn key_of(it: &Finding) -> (&Path, &str, Option<usize>, &str) {
+    (&it.path, it.rule.code, it.line, &it.message)
 }
 
 impl FixedFile {
-    fn says_something(&self) -> bool {
+    fn has_result(&self) -> bool {
         !self.findings.is_empty() || !self.left.is_empty() || self.error.is_some()
     }
 
@@ -164,7 +165,6 @@ pub(super) fn offer(
     printer: &mut Printer,
 ) {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    let shown = || checked.findings.iter().filter(|it| it.severity >= least);
     if !args.fix && checked.findings.iter().any(|it| has_fix(it.rule, profile)) {
         let args = FixArgs { fix: true, dry_run: true, rename: None };
         let fixed = all(&args, checked, profile, limits, true);
@@ -180,11 +180,12 @@ pub(super) fn offer(
             printer.note(&format!("{findings}{hidden} can be fixed safely: `--fix --dry-run` shows the changes, `--fix` makes them"));
         }
     }
-    let asks_for = |it: Rename| shown().any(|finding| it.rules().contains(&finding.rule.code));
-    if args.rename.is_none() && asks_for(Rename::Folder) {
-        printer.note("`--fix --rename folder` renames folders after their skills, `--fix --rename name` skills after their folders");
+    let shown = checked.findings.iter().filter(|it| it.severity >= least && args.rename.is_none());
+    let codes: Vec<&str> = shown.map(|it| it.rule.code).collect();
+    if Rename::Folder.rules().iter().any(|it| codes.contains(it)) {
+        printer.note("`--fix --rename folder` renames folders to match their skills, `--fix --rename name` renames skills to match their folders");
     }
-    if args.rename.is_none() && asks_for(Rename::Lowercase) {
+    if Rename::Lowercase.rules().iter().any(|it| codes.contains(it)) {
         printer.note("`--fix --rename lowercase` makes names and their folders lowercase, with hyphens for all other characters");
     }
 }
@@ -393,16 +394,16 @@ impl FileFix<'_> {
 
     /// Returns the diff of the text.
     fn diff(&self, before: &[u8], after: &[u8], findings: &[Finding]) -> String {
-        let has = |code: &str| findings.iter().any(|it| it.rule.code == code);
+        let codes: Vec<&str> = findings.iter().map(|it| it.rule.code).collect();
         let path = self.file.path.to_string_lossy();
         let path = safe::line(&path);
         let mut before = String::from_utf8_lossy(before);
         let after = String::from_utf8_lossy(after);
         let mut notes = String::new();
-        if has("encoding-utf16") {
+        if codes.contains(&"encoding-utf16") {
             before.clone_from(&after);
             notes.push_str("\\ UTF-16 becomes UTF-8\n");
-        } else if self.for_people && has("line-endings") {
+        } else if self.for_people && codes.contains(&"line-endings") {
             before = before.replace('\r', "\n").into();
             notes.push_str("\\ lines end with LF\n");
         }

@@ -53,20 +53,17 @@ pub(super) fn chosen<'a>(
     name: &str,
     folder: Option<&Path>,
 ) -> Result<Vec<&'a ExaminedSkill>, CliError> {
-    let named = |it: &ExaminedSkill| it.name == name;
-    let called = |it: &ExaminedSkill| folder_name(&it.path) == Some(name);
-    let inside = |it: &ExaminedSkill| folder.is_some() && it.path.parent() == folder;
-    let ways: [&dyn Fn(&ExaminedSkill) -> bool; 3] = match is_path(name) {
-        true => [&inside; 3],
-        false => [&named, &called, &inside],
-    };
-    let found = ways
-        .into_iter()
-        .map(|is_it: &dyn Fn(&ExaminedSkill) -> bool| -> Vec<&'a ExaminedSkill> {
-            checkup.skills.iter().filter(|it| is_it(it)).collect()
-        })
-        .find(|it| !it.is_empty());
-    found.ok_or_else(|| missing(checkup, name, folder))
+    let mut found: Vec<&ExaminedSkill> = Vec::new();
+    if !is_path(name) {
+        found.extend(checkup.skills.iter().filter(|it| it.name == name));
+    }
+    if found.is_empty() && !is_path(name) {
+        found.extend(checkup.skills.iter().filter(|it| folder_name(&it.path) == Some(name)));
+    }
+    if found.is_empty() && folder.is_some() {
+        found.extend(checkup.skills.iter().filter(|it| it.path.parent() == folder));
+    }
+    if found.is_empty() { Err(missing(checkup, name, folder)) } else { Ok(found) }
 }
 
 /// Returns the error that there is no such skill, with the reason.

@@ -20,7 +20,7 @@ pub(super) fn document<'a>(
     skills: &[&'a ExaminedSkill],
     clients: &[&'static Client],
     surroundings: &Surroundings,
-    needs: &dyn Fn(&ExaminedSkill) -> Option<Json>,
+    needs: Vec<Option<Json>>,
 ) -> impl Serialize {
     CheckupJson {
         clients: clients
@@ -38,7 +38,7 @@ pub(super) fn document<'a>(
                 }
             })
             .collect(),
-        skills: skills.iter().map(|it| skill(it, needs(it))).collect(),
+        skills: skills.iter().zip(needs).map(|(it, needs)| skill(it, needs)).collect(),
         crowded: checkup.crowded.iter().map(crowded).collect(),
         findings: checkup.findings.iter().map(finding_json).collect(),
     }
@@ -108,8 +108,11 @@ struct Counts(Vec<Verdict>);
 
 impl Serialize for Counts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let count = |it: &Verdict| self.0.iter().filter(|other| *other == it).count();
-        serializer.collect_map(Verdict::ALL.iter().map(|it| (it.as_str(), count(it))))
+        serializer.collect_map(
+            Verdict::ALL.iter().map(|verdict| {
+                (verdict.as_str(), self.0.iter().filter(|it| *it == verdict).count())
+            }),
+        )
     }
 }
 

@@ -86,7 +86,6 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
 /// Lists the skills for which it is unknown whether a client loads them, by reason. Returns whether
 /// there are any.
 fn undecided(checkup: &Checkup, printer: &mut Printer) -> Result<bool> {
-    let is_unknown = |it: &Diagnosis| it.path.is_some() && it.verdict == Verdict::Unknown;
     let skills = checkup.skills.iter().filter(|it| it.diagnoses.iter().any(is_unknown));
     let skills: Vec<&ExaminedSkill> = skills.collect();
     if skills.is_empty() {
@@ -96,6 +95,11 @@ fn undecided(checkup: &Checkup, printer: &mut Printer) -> Result<bool> {
     let named = if printer.verbose { usize::MAX } else { SHOWN };
     causes(&skills, is_unknown).iter().try_for_each(|it| it.show(named, printer))?;
     Ok(true)
+}
+
+/// Returns whether a client finds a skill, and it is unknown whether it loads it.
+fn is_unknown(diagnosis: &Diagnosis) -> bool {
+    diagnosis.path.is_some() && diagnosis.verdict == Verdict::Unknown
 }
 
 /// A reason for which clients do not load some skills, or may not.

@@ -45,7 +45,7 @@ pub(super) fn section(
     };
     put(&words, 0, printer)?;
     printer.line("")?;
-    let (told, others): (Vec<&Diagnosis>, Vec<&Diagnosis>) =
+    let (frameworks, others): (Vec<&Diagnosis>, Vec<&Diagnosis>) =
         skill.diagnoses.iter().partition(|it| it.client.is_told_where());
     groups(skill, &others).iter().try_for_each(|it| it.show(printer))?;
     let clients = skill.diagnoses.iter().filter(|it| it.is_elsewhere()).map(|it| it.client);
@@ -58,10 +58,10 @@ pub(super) fn section(
             .is_some_and(|it| it.verdict <= Verdict::Cut)
     });
     crowded.into_iter().try_for_each(|it| print_crowded(it, printer))?;
-    if !told.is_empty() {
+    if !frameworks.is_empty() {
         printer.line("")?;
         put("in frameworks, whose users choose the directory:", 0, printer)?;
-        groups(skill, &told).iter().try_for_each(|it| it.show(printer))?;
+        groups(skill, &frameworks).iter().try_for_each(|it| it.show(printer))?;
     }
     Ok(())
 }
@@ -104,11 +104,9 @@ pub(super) fn groups<'a>(skill: &'a ExaminedSkill, diagnoses: &[&'a Diagnosis]) 
         let mut notes: Vec<&VerdictReason> =
             notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
         notes.dedup_by(|a, b| a.reason == b.reason);
-        match groups.iter_mut().find(|it: &&mut Group<'_>| {
-            let reasons = |notes: &[&VerdictReason]| {
-                notes.iter().map(|it| it.reason.clone()).collect::<Vec<_>>()
-            };
-            it.verdict == *verdict && reasons(&it.notes) == reasons(&notes)
+        match groups.iter_mut().find(|it| {
+            let reasons = it.notes.iter().map(|it| &it.reason);
+            it.verdict == *verdict && reasons.eq(notes.iter().map(|it| &it.reason))
         }) {
             Some(group) => group.clients.push(client),
             None => groups.push(Group { skill, clients: vec![client], verdict: *verdict, notes }),
@@ -209,20 +207,17 @@ pub(super) fn overview(
         put("no skills in any client's directories", 0, printer)?;
         return put("→ name a directory, as in `prowess doctor --dir skills`", 0, printer);
     }
-    let seen = |number: usize| {
-        let all = skills.iter().map(move |it| &it.diagnoses[number]);
-        all.filter(|it| it.path.is_some()).map(|it| it.verdict).collect::<Vec<_>>()
-    };
-    let lookers: Vec<(&Client, Vec<Verdict>)> = clients
-        .iter()
-        .enumerate()
-        .map(|(number, it)| (*it, seen(number)))
-        .filter(|it| !it.1.is_empty())
-        .collect();
+    let mut readers: Vec<(&Client, Vec<Verdict>)> = Vec::new();
+    for (number, client) in clients.iter().enumerate() {
+        let diagnoses = skills.iter().map(|it| &it.diagnoses[number]);
+        let found = diagnoses.filter(|it| it.path.is_some());
+        readers.push((client, found.map(|it| it.verdict).collect()));
+    }
+    readers.retain(|it| !it.1.is_empty());
     let words = format!(
         "{}; {} of their directories",
         count(skills.len(), "skill"),
-        match lookers.len() {
+        match readers.len() {
             0 => "no client reads one".to_owned(),
             1 => "1 client reads some".to_owned(),
             many => format!("{many} clients read some"),
@@ -230,8 +225,8 @@ pub(super) fn overview(
     );
     put(&words, 0, printer)?;
     printer.line("")?;
-    let widest = lookers.iter().map(|it| it.0.label.width()).max().unwrap_or(0);
-    for (client, verdicts) in &lookers {
+    let widest = readers.iter().map(|it| it.0.label.width()).max().unwrap_or(0);
+    for (client, verdicts) in &readers {
         let pad = " ".repeat(widest - client.label.width() + 2);
         let lines = wrapped(&count_verdicts(verdicts, passive), room_beside(widest + 2, printer));
         for (number, line) in lines.iter().enumerate() {
@@ -278,9 +273,10 @@ fn print_overlooked(
 
 /// Joins the number of each verdict in a few words, such as `3 loaded, 1 refused`.
 fn count_verdicts(verdicts: &[Verdict], word: fn(Verdict, usize) -> &'static str) -> String {
-    let count = |it: Verdict| verdicts.iter().filter(|other| **other == it).count();
-    let all = Verdict::ALL.iter().map(|it| (*it, count(*it))).filter(|it| it.1 > 0);
-    let words = all.map(|(verdict, count)| whole(&format!("{count} {}", word(verdict, count))));
+    let words = Verdict::ALL.iter().filter_map(|verdict| {
+        let count = verdicts.iter().filter(|it| *it == verdict).count();
+        (count > 0).then(|| whole(&format!("{count} {}", word(*verdict, count))))
+    });
     words.collect::<Vec<_>>().join(", ")
 }
 

@@ -38,12 +38,8 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
         Box::pin(host::stop()?)
     };
     let live_library = context::live_library(global, true, printer)?;
-    let shown = |library: &Arc<Library>| match &args.tag {
-        Some(tag) => Arc::new(library.keeping(|it| it.manifest.has_tag(tag))),
-        None => library.clone(),
-    };
     let mut last = live_library.library();
-    let mut before = shown(&last);
+    let mut before = with_tag(&last, args.tag.as_deref());
     let skills: Vec<&Skill> = before.all().collect();
     match printer.json {
         true => printer.json_line(&Event::List(ListJson::new(&before, &skills)))?,
@@ -63,9 +59,9 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
                 continue;
             }
             last = next;
-            let after = shown(&last);
-            for library_changes in library_changes(&before, &after) {
-                tell(&library_changes, printer)?;
+            let after = with_tag(&last, args.tag.as_deref());
+            for change in library_changes(&before, &after) {
+                print_change(&change, printer)?;
             }
             printer.flush()?;
             before = after;
@@ -74,6 +70,14 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
     });
     runtime.shutdown_background();
     followed
+}
+
+/// Returns the skills with a tag; all if none is given.
+fn with_tag(library: &Arc<Library>, tag: Option<&str>) -> Arc<Library> {
+    match tag {
+        Some(tag) => Arc::new(library.keeping(|it| it.manifest.has_tag(tag))),
+        None => library.clone(),
+    }
 }
 
 /// A line of `--json`.
@@ -89,8 +93,8 @@ enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn new(library_changes: &'a LibraryChange<'a>) -> Self {
-        match library_changes {
+    fn new(change: &'a LibraryChange<'a>) -> Self {
+        match change {
             LibraryChange::Added { address, skill } => {
                 Self::Added { address, skill: skill_json(skill, address.clone()) }
             }
@@ -106,11 +110,11 @@ impl<'a> Event<'a> {
     }
 }
 
-fn tell(library_changes: &LibraryChange<'_>, printer: &mut Printer) -> Result<()> {
+fn print_change(change: &LibraryChange<'_>, printer: &mut Printer) -> Result<()> {
     if printer.json {
-        return printer.json_line(&Event::new(library_changes));
+        return printer.json_line(&Event::new(change));
     }
-    let (sign, style, name, rest) = match library_changes {
+    let (sign, style, name, rest) = match change {
         LibraryChange::Added { address, skill } => {
             ("+", GREEN, address, &*skill.manifest.description)
         }
@@ -120,10 +124,10 @@ fn tell(library_changes: &LibraryChange<'_>, printer: &mut Printer) -> Result<()
             return Ok(());
         }
         LibraryChange::Found(it) if it.severity == Severity::Error => {
-            return tell_finding("!", RED, it, printer);
+            return print_finding("!", RED, it, printer);
         }
-        LibraryChange::Found(it) => return tell_finding("!", YELLOW, it, printer),
-        LibraryChange::Cleared(it) => return tell_finding("✓", GREEN, it, printer),
+        LibraryChange::Found(it) => return print_finding("!", YELLOW, it, printer),
+        LibraryChange::Cleared(it) => return print_finding("✓", GREEN, it, printer),
     };
     let (name, rest) = (safe::line(name), safe::line(rest));
     let room = printer.width.map(|it| it.saturating_sub(name.width() + 4).max(10));
@@ -136,13 +140,13 @@ fn tell(library_changes: &LibraryChange<'_>, printer: &mut Printer) -> Result<()
 }
 
 /// Prints a whole finding, wrapped.
-fn tell_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Printer) -> Result<()> {
+fn print_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Printer) -> Result<()> {
     let label = format!("{}[{}]", finding.severity, finding.rule.code);
     let text = format!("{sign} {label}  {}", safe::line(&placed(finding)));
     let text = printer.width.map_or_else(|| text.clone(), |it| broken(&text, it, "  ").join("\n"));
-    let told = text.strip_prefix(&format!("{sign} {label}")).unwrap_or_default();
+    let message = text.strip_prefix(&format!("{sign} {label}")).unwrap_or_default();
     let (sign, label) = (painted(sign, style, printer.colored), printer.name(&label));
-    printer.line(format_args!("{sign} {label}{}", printer.dim(told)))
+    printer.line(format_args!("{sign} {label}{}", printer.dim(message)))
 }
 
 /// Returns whether a finding is printed only with `-v`.

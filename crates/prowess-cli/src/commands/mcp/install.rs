@@ -112,8 +112,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let is_new = text != document.text;
     let path = document.path.to_string_lossy();
     // Without context lines and secrets: one line may have all settings.
-    let shown = |text: &str| redact::redact(text, client.settings.format);
-    let diff = diff::diff(&path, &shown(&document.text), &shown(&text), 0);
+    let [before, after] =
+        [&document.text, &text].map(|it| redact::redact(it, client.settings.format));
+    let diff = diff::diff(&path, &before, &after, 0);
     if is_new && !printer.json {
         printer.line(diff::for_terminal(&diff, printer.colored).trim_end())?;
         printer.flush()?;

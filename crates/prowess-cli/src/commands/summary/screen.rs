@@ -78,23 +78,25 @@ const DETAILS: &[Detail] = &[
 
 /// Prints the summary, with as much detail as fits on the screen.
 pub(super) fn show(summary: &Summary<'_>, printer: &mut Printer) -> Result<()> {
-    let canvas = |detail: Detail| {
-        let width = printer.width.unwrap_or(WIDEST).min(WIDEST);
-        let mut canvas =
-            Canvas { width, colored: printer.colored, detail, is_folded: false, lines: Vec::new() };
-        canvas.draw(summary);
-        canvas.lines
-    };
     // The line of the prompt is on the screen too.
     let height = printer.height.map_or(LINES, |it| it.saturating_sub(1));
-    let drawn = match printer.verbose {
-        true => canvas(ALL),
-        false => {
-            let mut all = DETAILS.iter().map(|it| canvas(*it));
-            let fitting = all.find(|it| it.len() <= height);
-            fitting.unwrap_or_else(|| DETAILS.last().map_or_else(Vec::new, |it| canvas(*it)))
+    let details: &[Detail] = if printer.verbose { &[ALL] } else { DETAILS };
+    let mut drawn = Vec::new();
+    for detail in details {
+        let width = printer.width.unwrap_or(WIDEST).min(WIDEST);
+        let mut canvas = Canvas {
+            width,
+            colored: printer.colored,
+            detail: *detail,
+            is_folded: false,
+            lines: Vec::new(),
+        };
+        canvas.draw(summary);
+        drawn = canvas.lines;
+        if drawn.len() <= height {
+            break;
         }
-    };
+    }
     drawn.iter().try_for_each(|it| printer.line(it))
 }
 
@@ -133,18 +135,19 @@ impl Canvas {
         }
         self.remarks(summary);
         self.line("");
-        let next = |it: &(&str, &str)| Advice { command: it.0.to_owned(), why: it.1.to_owned() };
-        let in_plugins = Some(("prowess list .", "list the skills of the plugins here"));
-        let in_plugins = in_plugins.filter(|_| summary.in_plugins > 0);
-        if checkup.locations.is_empty() && !summary.named.is_everything() {
-            self.commands("What to do next:", &EVERYTHING.iter().map(next).collect::<Vec<_>>());
-        } else if checkup.locations.is_empty() {
-            let first = in_plugins.iter().chain(FIRST).map(next);
-            self.commands("What to do next:", &first.collect::<Vec<_>>());
-        } else if summary.advice.is_empty() {
-            let next = NEXT.iter().map(next).map(|mut it: Advice| {
-                it.command.push_str(&summary.typed);
-                it
+        let in_plugins: &[(&str, &str)] = match summary.in_plugins {
+            0 => &[],
+            _ => &[("prowess list .", "list the skills of the plugins here")],
+        };
+        let (next, typed) = match checkup.locations.is_empty() {
+            true if !summary.named.is_everything() => (EVERYTHING.to_vec(), ""),
+            true => ([in_plugins, FIRST].concat(), ""),
+            false => (NEXT.to_vec(), &*summary.typed),
+        };
+        if checkup.locations.is_empty() || summary.advice.is_empty() {
+            let next = next.iter().map(|(command, why)| Advice {
+                command: format!("{command}{typed}"),
+                why: (*why).to_owned(),
             });
             self.commands("What to do next:", &next.collect::<Vec<_>>());
         } else {
@@ -205,15 +208,14 @@ impl Canvas {
     /// Draws one directory: its skills, the agents that load them, and the problems of the others.
     fn location(&mut self, location: &Location, summary: &Summary<'_>) {
         let checkup = summary.checkup;
-        let path = |it| short_path(it, summary);
-        let mut path_shown = path(&location.directory);
         let many = count(location.skills.len(), "skill");
         let room = self.width.saturating_sub(many.width() + 2);
-        path_shown = tail(&path_shown, room);
+        let path = tail(&short_path(&location.directory, summary), room);
         let many = self.paint(&many, DIM);
-        self.line(&format!("{}  {many}", self.paint(&path_shown, NAME)));
+        self.line(&format!("{}  {many}", self.paint(&path, NAME)));
         if !location.aliases.is_empty() {
-            let all: Vec<String> = location.aliases.iter().map(|it| whole(&path(it))).collect();
+            let all = location.aliases.iter().map(|it| whole(&short_path(it, summary)));
+            let all: Vec<String> = all.collect();
             self.text(&format!("the same directory as {}", all.join(", ")), 2, DIM);
         }
         let names = location.skills(checkup).map(|it| {
@@ -241,21 +243,15 @@ impl Canvas {
         }
         let room = self.width.saturating_sub(2);
         let names: Vec<String> = names.iter().map(|it| whole(&safe::cut(it, room))).collect();
-        let lines = |shown: usize| {
-            let more = match names.len() - shown {
-                0 => String::new(),
-                more => whole(&format!(" and {more} more")).replacen('\u{a0}', " ", 1),
-            };
-            wrapped(&format!("{}{more}", names[..shown].join(", ")), Some(room))
-        };
         // As many as fit: more names never take fewer lines.
         let (mut low, mut high) = (1, names.len());
         while low < high {
             let middle = (low + high).div_ceil(2);
-            if lines(middle).len() <= self.detail.names { low = middle } else { high = middle - 1 }
+            let lines = wrap_names(&names, middle, room);
+            if lines.len() <= self.detail.names { low = middle } else { high = middle - 1 }
         }
         self.is_folded |= low < names.len();
-        for line in lines(low) {
+        for line in wrap_names(&names, low, room) {
             self.line(&format!("  {line}"));
         }
     }
@@ -264,42 +260,34 @@ impl Canvas {
     fn readers(&mut self, location: &Location, summary: &Summary<'_>) {
         let all = location.skills.len();
         let readers = location.readers(summary.checkup);
-        let those = |is_it: &dyn Fn(&DirectoryReader) -> bool| -> Vec<DirectoryReader> {
-            readers.iter().copied().filter(|it| is_it(it)).collect()
-        };
-        let full = those(&|it| it.loaded == all);
-        let part = those(&|it| it.loaded > 0 && it.loaded < all);
-        let unknown = those(&|it| it.loaded == 0 && it.unknown > 0);
-        let none = those(&|it| it.loaded == 0 && it.unknown == 0);
-        let whom = |those: &[DirectoryReader]| those.iter().map(|it| it.client).collect::<Vec<_>>();
-        let hidden = |it: &DirectoryReader| match it.hidden {
-            0 => it.client.label.to_owned(),
-            hidden => format!("{} ({hidden} hidden)", it.client.label),
-        };
+        let (mut full, mut part) = (Vec::new(), Vec::new());
+        let (mut unknown, mut none) = (Vec::new(), Vec::new());
+        for DirectoryReader { client, loaded, hidden, unknown: undecided } in &readers {
+            let label = client.label;
+            match (*loaded, *hidden) {
+                (0, _) if *undecided > 0 => unknown.push(label.to_owned()),
+                (loaded, 0) if loaded == all => full.push(label.to_owned()),
+                (loaded, hidden) if loaded == all => {
+                    full.push(format!("{label} ({hidden} hidden)"));
+                }
+                (0, _) => none.push(label.to_owned()),
+                (loaded, 0) => part.push(format!("{label} ({loaded} of {all})")),
+                (loaded, hidden) => {
+                    part.push(format!("{label} ({loaded} of {all}, {hidden} hidden)"));
+                }
+            }
+        }
+        let is_well = part.is_empty() && none.is_empty() && !full.is_empty();
         let strangers = match summary.is_detected {
             true => location.strangers(summary.checkup),
             false => Vec::new(),
         };
         let clauses = [
-            ("loaded by", "loaded by", self.joined(full.iter().map(hidden).collect())),
-            (
-                "partly loaded by",
-                "partly by",
-                self.joined(
-                    part.iter()
-                        .map(|it: &DirectoryReader| match it.hidden {
-                            0 => format!("{} ({} of {all})", it.client.label, it.loaded),
-                            hidden => format!(
-                                "{} ({} of {all}, {hidden} hidden)",
-                                it.client.label, it.loaded
-                            ),
-                        })
-                        .collect(),
-                ),
-            ),
-            ("not loaded by", "not by", self.listed(&whom(&none))),
-            ("may be loaded by", "maybe by", self.listed(&whom(&unknown))),
-            ("not read by", "not read by", self.listed(&strangers)),
+            ("loaded by", "loaded by", self.join_words(full)),
+            ("partly loaded by", "partly by", self.join_words(part)),
+            ("not loaded by", "not by", self.join_words(none)),
+            ("may be loaded by", "maybe by", self.join_words(unknown)),
+            ("not read by", "not read by", self.join_labels(&strangers)),
         ];
         let mut text = String::new();
         for (first, further, whom) in clauses.iter().filter(|it| !it.2.is_empty()) {
@@ -311,7 +299,6 @@ impl Canvas {
             let whom = if summary.is_detected { "installed" } else { "known" };
             text = format!("not read by any {whom} agent");
         }
-        let is_well = part.is_empty() && none.is_empty() && !full.is_empty();
         let color = if is_well { AnsiColor::Green } else { AnsiColor::Yellow };
         self.text(&text, 2, color.on_default());
     }
@@ -329,7 +316,7 @@ impl Canvas {
             (Verdict::Hidden, _) => "loaded, but hidden from the model",
             _ => fate(*verdict),
         };
-        let text = format!("{fate} {by} {}{reason}", self.listed(clients));
+        let text = format!("{fate} {by} {}{reason}", self.join_labels(clients));
         let indent = column + 6;
         let lines = wrapped(&text, Some(self.width.saturating_sub(indent).max(10)));
         for (number, line) in lines.iter().enumerate() {
@@ -429,13 +416,13 @@ impl Canvas {
         }
     }
 
-    /// Lists the labels of clients.
-    fn listed(&self, clients: &[&'static Client]) -> String {
-        self.joined(clients.iter().map(|it| it.label.to_owned()).collect())
+    /// Joins the labels of clients.
+    fn join_labels(&self, clients: &[&'static Client]) -> String {
+        self.join_words(clients.iter().map(|it| it.label.to_owned()).collect())
     }
 
     /// Joins words; of many, the first and the number of the others.
-    fn joined(&self, words: Vec<String>) -> String {
+    fn join_words(&self, words: Vec<String>) -> String {
         let shown = match self.detail.names > 3 || words.len() <= NAMED + 1 {
             true => words.len(),
             false => NAMED,
@@ -468,6 +455,15 @@ impl Canvas {
     fn paint(&self, text: &str, style: Style) -> String {
         painted(text, style, self.colored)
     }
+}
+
+/// Returns the lines of the first names and the number of the others.
+fn wrap_names(names: &[String], shown: usize, width: usize) -> Vec<String> {
+    let more = match names.len() - shown {
+        0 => String::new(),
+        more => whole(&format!(" and {more} more")).replacen('\u{a0}', " ", 1),
+    };
+    wrapped(&format!("{}{more}", names[..shown].join(", ")), Some(width))
 }
 
 /// Returns a shortened path, made safe for a terminal.

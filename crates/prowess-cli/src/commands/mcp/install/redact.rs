@@ -190,7 +190,7 @@ fn is_table(name: &str) -> bool {
 
 /// Returns whether a name is that of a secret.
 fn is_secret(name: &str) -> bool {
-    let plain = secret_name::plain(name);
+    let plain = secret_name::normalize(name);
     secret_name::is_secret(&plain) && !PLACES.iter().any(|it| plain.ends_with(it))
 }
 
