@@ -47,8 +47,8 @@ pub(super) fn discovered(message: &[u8]) -> Option<bool> {
 /// result of a tool and lose the rest.
 pub(super) fn without_meta(message: &[u8]) -> Cow<'_, [u8]> {
     // Few messages contain both, and only those are parsed here.
-    let has_both = |it: &str| it.contains("\"_meta\"") && it.contains("\"skill");
-    if !std::str::from_utf8(message).is_ok_and(has_both) {
+    let text = std::str::from_utf8(message).unwrap_or_default();
+    if !text.contains("\"_meta\"") || !text.contains("\"skill") {
         return message.into();
     }
     let Ok(mut parsed) = serde_json::from_slice::<Value>(message) else { return message.into() };

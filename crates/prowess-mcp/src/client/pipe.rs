@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{
-    failure::Trouble,
+    failure::ConnectionFailure,
     message::{DEPTH, PROBE, client_info, discovered, is_deep, without_meta},
     monitor::TrafficMonitor,
 };
@@ -63,6 +63,7 @@ where
         }
         let answered = async {
             while self.read.read_until(b'\n', &mut self.line).await? > 0 {
+                self.monitor.inspect(&self.line);
                 let knows = discovered(&self.line);
                 self.line.clear();
                 if let Some(knows) = knows {
@@ -93,6 +94,7 @@ where
         let Self { read, write, line, late, monitor } = self;
         let inwards = async {
             while read.read_until(b'\n', line).await.is_ok_and(|it| it > 0) {
+                monitor.inspect(line);
                 // The request has timed out: the SDK does not know it.
                 if let Some(knows) = discovered(line) {
                     *late = Some(knows);
@@ -101,7 +103,7 @@ where
                     // ever.
                     let message = format!("its answer is nested more than {DEPTH} levels deep");
                     let status = OutcomeStatus::Failed;
-                    monitor.note(Some(Trouble { status, message, hint: None }));
+                    monitor.note(Some(ConnectionFailure { status, message, hint: None }));
                     break;
                 } else if answers.write_all(&without_meta(line)).await.is_err() {
                     break;

@@ -114,12 +114,10 @@ impl Admission {
         let is_own = uri.scheme_str() == Some("http")
             && authority.as_str().eq_ignore_ascii_case(host.as_str())
             && host.port_u16() == Some(self.port);
-        let is_local = || {
-            authority.host().eq_ignore_ascii_case("localhost")
-                || address(authority.host()).is_some_and(|it| it.is_loopback())
-        };
+        let is_local = authority.host().eq_ignore_ascii_case("localhost")
+            || address(authority.host()).is_some_and(|it| it.is_loopback());
         let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
-        is_own || self.token.is_some() && is_web && is_local()
+        is_own || self.token.is_some() && is_web && is_local
     }
 }
 

@@ -27,11 +27,11 @@ pub(crate) fn page<K: AsRef<str>, I, T>(
     mut make: impl FnMut(I) -> Option<(T, usize)>,
 ) -> Result<Page<T>, ErrorData> {
     let after = cursor.map(|it| read(list, it)).transpose()?;
-    let is_told = |key: &str| after.as_deref().is_some_and(|after| key <= after);
     let mut page = Page { items: Vec::new(), next: None };
     let (mut looked_at, mut cost) = (0, 0);
     let mut last = None;
-    for (key, item) in all.skip_while(|it| is_told(it.0.as_ref())) {
+    let rest = all.skip_while(|it| after.as_deref().is_some_and(|after| it.0.as_ref() <= after));
+    for (key, item) in rest {
         if looked_at == MAX_ITEMS || cost >= MAX_COST {
             page.next = last.map(|it: K| write(list, it.as_ref()));
             break;

@@ -1,7 +1,5 @@
 //! Prompts: the skills that a user can invoke, each with its arguments.
 
-use std::iter;
-
 use prowess::{
     Library, Skill, argument_names, brief_line, did_you_mean, invoke, nearest,
     spec::MAX_DESCRIPTION,
@@ -17,7 +15,7 @@ use rmcp::{
 use crate::server::{
     paging::page,
     server_state::ServerState,
-    tools::{READER, wrong},
+    tools::{READER, error_text},
 };
 
 /// The argument of a skill that does not name its arguments: the text after its name.
@@ -41,11 +39,10 @@ pub(crate) fn get(
     served: &ServerState,
     request: GetPromptRequestParams,
 ) -> Result<GetPromptResponse, ErrorData> {
-    let invalid = |message: String| ErrorData::invalid_params(message, None);
     let library = served.library();
     let skill = find(&library, &request.name)?;
-    let arguments =
-        argument_line(skill, &request.arguments.unwrap_or_default()).map_err(invalid)?;
+    let arguments = argument_line(skill, &request.arguments.unwrap_or_default())
+        .map_err(|it| ErrorData::invalid_params(it, None))?;
     let unreadable = |error: prowess::ReadError| {
         let message = format!("cannot read the skill `{}`: {error}", request.name);
         ErrorData::internal_error(served.hide_folder(Some(skill), message), None)
@@ -53,7 +50,7 @@ pub(crate) fn get(
     // Exactly the text that is checked is disclosed.
     let held = skill.holding(&skill.instructions().map_err(unreadable)?);
     if let Some(refusal) = served.toolbox.authorizer().why_withheld(&held) {
-        return Err(invalid(wrong(&refusal)));
+        return Err(ErrorData::invalid_params(error_text(&refusal), None));
     }
     let mut text = invoke(&held, Some(&arguments)).map_err(unreadable)?;
     if !skill.resources().is_empty() {
@@ -130,6 +127,5 @@ fn quoted(value: &str) -> String {
     {
         return value.to_owned();
     }
-    let escape = |c| iter::repeat_n('\\', usize::from(matches!(c, '"' | '\\'))).chain([c]);
-    iter::once('"').chain(value.chars().flat_map(escape)).chain(['"']).collect()
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -18,7 +18,7 @@ use crate::server::{
     discovery::{self, INDEX, MANIFEST},
     media_type::media_type,
     paging::page,
-    publishable::{Place, PublishableSkill, base, listed},
+    publishable::{PublishableSkill, UriTarget, listed_skills, skill_uri},
     server_state::ServerState,
     uri::{self, Uri},
 };
@@ -29,7 +29,7 @@ pub(crate) fn list(
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
     let library = served.library();
-    let all = listed(&library).map(|it| (&*it.manifest.name, it));
+    let all = listed_skills(&library).map(|it| (&*it.manifest.name, it));
     let page = page("resources", cursor, all, |skill| {
         let resource = document(&PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?);
         let cost = resource.description.as_ref().map_or(0, String::len) + 256;
@@ -62,7 +62,7 @@ pub(crate) fn read(served: &ServerState, uri: &str) -> Result<ReadResourceResult
         let message = format!("no file is served at {}", short_uri(uri));
         ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
     };
-    let Some(Place::Skill { skill, base, path }) = Place::find(&library, &found) else {
+    let Some(UriTarget::Skill { skill, base, path }) = UriTarget::find(&library, &found) else {
         return Err(nothing());
     };
     let skill = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|_| nothing())?;
@@ -74,7 +74,7 @@ pub(crate) fn read(served: &ServerState, uri: &str) -> Result<ReadResourceResult
     };
     let listed = skill.files.iter().find(|it| *it.path == *path);
     let is_text = listed.is_none_or(|it| it.is_text);
-    let uri = uri::below(&base, &path);
+    let uri = uri::child_uri(&base, &path);
     let contents = match str::from_utf8(&bytes) {
         Ok(text) if is_text => ResourceContents::text(text, uri),
         _ => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
@@ -91,7 +91,7 @@ fn json_document(document: &Value, uri: &str) -> ReadResourceResult {
 /// Returns the `SKILL.md` of a skill as a resource.
 fn document(skill: &PublishableSkill) -> Resource {
     let manifest = &skill.skill.manifest;
-    let uri = uri::below(&base(&skill.skill), SKILL_FILE);
+    let uri = uri::child_uri(&skill_uri(&skill.skill), SKILL_FILE);
     let resource = Resource::new(uri, &*manifest.name)
         .with_description(brief_line(&manifest.description, MAX_DESCRIPTION))
         .with_mime_type(media_type(SKILL_FILE, true))
