@@ -192,7 +192,7 @@ fn fold_findings<'f, 'p>(
 }
 
 /// Prints a record of a store: all of it as JSON, otherwise its path.
-fn show_entry(entry: &SkillRecord, shelf: &TargetStore, printer: &mut Printer) -> Result<()> {
+fn print_record(entry: &SkillRecord, shelf: &TargetStore, printer: &mut Printer) -> Result<()> {
     let (manifest, path) = (&entry.manifest, shelf.document(entry));
     if !printer.json {
         printer.line(safe::line(&path.to_string_lossy()))?;
@@ -263,7 +263,7 @@ fn warn_about_fields(library: &Library, skill: &Skill, printer: &mut Printer) {
 }
 
 /// Returns the outcome for a skill that is disabled.
-fn not_in_use(manifest: &Manifest) -> Box<Outcome> {
+fn disabled_outcome(manifest: &Manifest) -> Box<Outcome> {
     let (name, status) = (&manifest.name, manifest.status().as_str());
     let message = format!("skill `{name}` is {status}");
     let hint = format!("`prowess enable {name}` enables it");

@@ -48,7 +48,7 @@ pub(crate) fn skills() -> ArgValueCandidates {
 }
 
 /// Completes the disabled skills.
-pub(crate) fn disabled() -> ArgValueCandidates {
+pub(crate) fn disabled_skills() -> ArgValueCandidates {
     ArgValueCandidates::new(|| skills_that(|it| !it.is_active()))
 }
 
@@ -91,13 +91,13 @@ pub(crate) fn rules() -> ArgValueCandidates {
 }
 
 /// Completes the skills that clients may find, and paths.
-pub(crate) fn examined() -> ArgValueCompleter {
+pub(crate) fn examined_skills() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
         let text = typed.to_string_lossy();
         if text.starts_with('.') || text.contains('/') {
             return PathCompleter::any().complete(typed);
         }
-        let names = global().and_then(|it| doctor::names(&it).ok()).unwrap_or_default();
+        let names = global().and_then(|it| doctor::skill_names(&it).ok()).unwrap_or_default();
         let names = names.iter().filter(|it| it.0.starts_with(&*text));
         names.filter_map(|(name, path)| candidate(name, path)).collect()
     })
@@ -124,20 +124,20 @@ fn tool_candidates() -> Option<Vec<CompletionCandidate>> {
 pub(crate) fn models() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let set = config().and_then(|it| it.model.name.value);
-        let usual = usual_models().into_iter().filter(|it| set.as_deref() != Some(it.0));
+        let usual = default_models().into_iter().filter(|it| set.as_deref() != Some(it.0));
         let set = set.as_deref().and_then(|it| candidate(it, "the configured model"));
         set.into_iter().chain(usual.filter_map(|it| candidate(it.0, it.1))).collect()
     })
 }
 
 #[cfg(feature = "agent")]
-fn usual_models() -> Vec<(&'static str, &'static str)> {
-    connection::usual_models().collect()
+fn default_models() -> Vec<(&'static str, &'static str)> {
+    connection::default_models().collect()
 }
 
 /// Returns no models: this build has no providers.
 #[cfg(not(feature = "agent"))]
-fn usual_models() -> Vec<(&'static str, &'static str)> {
+fn default_models() -> Vec<(&'static str, &'static str)> {
     Vec::new()
 }
 
@@ -206,7 +206,7 @@ fn candidate(name: &str, what: &str) -> Option<CompletionCandidate> {
 
 fn library() -> Option<Library> {
     let global = global()?;
-    context::library_behind(&global, &mut Printer::new(&global)).ok()
+    context::library_without_notes(&global, &mut Printer::new(&global)).ok()
 }
 
 fn config() -> Option<Config> {

@@ -62,18 +62,18 @@ impl Installer {
 
 /// Starts a configured server. With `yes`, installs its missing packages first.
 pub(crate) async fn connect(
-    starter: &McpLauncher,
+    server_launcher: &McpLauncher,
     set: &ServerSetting,
     installer: &Installer,
     yes: bool,
     printer: &mut Printer,
 ) -> Result<Result<McpServer, Box<Outcome>>> {
-    let outcome = match starter.connect(set).await {
+    let outcome = match server_launcher.connect(set).await {
         Err(outcome) if yes => outcome,
         connected => return Ok(connected),
     };
     match installer.install(set, printer).await? {
-        true => Ok(starter.connect(set).await),
+        true => Ok(server_launcher.connect(set).await),
         false => Ok(Err(outcome)),
     }
 }

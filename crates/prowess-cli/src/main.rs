@@ -95,7 +95,7 @@ fn main() -> ExitCode {
         return code;
     }
     arguments::choose_color();
-    let typed = Arguments::typed();
+    let typed = Arguments::parse();
     let is_json = arguments::words().take_while(|it| it != "--").any(|it| it == "--json");
     let bare = Global { json: is_json, ..Global::default() };
     let mut printer = Printer::new(typed.as_ref().map_or(&bare, |it| &it.global));
@@ -149,7 +149,7 @@ fn help(error: &clap::Error, printer: &mut Printer) -> Result<ExitStatus> {
             printer.raw(text.as_bytes())?;
             Ok(ExitStatus::Success)
         }
-        _ => Err(usage_error::fault(error, &words).into()),
+        _ => Err(usage_error::explain(error, &words).into()),
     }
 }
 

@@ -29,7 +29,7 @@ use prowess_runtime::{
 use self::{
     body::body,
     bundle::unpack,
-    carry::carry,
+    carry::carry_files,
     name::{shorten, valid_name},
     plugin::Plugin,
 };
@@ -192,8 +192,8 @@ fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateE
     let name = name.ok_or(MigrateError::NoName { path })?;
 
     let room = limits.max_skill_size - 6 * bytes.len() as u64;
-    let (mut files, mut lost) = carry(&root, &plugin, limits, room);
-    lost.extend(plugin.lost(&files));
+    let (mut files, mut lost) = carry_files(&root, &plugin, limits, room);
+    lost.extend(plugin.lost_items(&files));
     let manifest = Manifest {
         name: name.into(),
         description: shorten(&plugin.description(), MAX_DESCRIPTION).into(),

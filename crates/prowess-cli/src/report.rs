@@ -5,7 +5,7 @@ use prowess::{ContextWindow, FitStep, FittedPrompt, PlacedSkill, Tokenizer};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::{
-    printer::{DIM, NAME, painted},
+    printer::{DIM, NAME, paint},
     safe,
 };
 
@@ -46,7 +46,7 @@ pub(crate) fn lines(
     };
     let title = format!("{} of {} tokens", thousands(used.total()), thousands(tokens));
     let mut lines = vec![
-        format!("{}{estimated}, {}", painted(&title, NAME, colored), percent(used.total(), tokens)),
+        format!("{}{estimated}, {}", paint(&title, NAME, colored), percent(used.total(), tokens)),
         bar(&parts, width, colored),
     ];
     lines.extend(parts.iter().map(|it| legend(it, tokens, colored)));
@@ -55,7 +55,7 @@ pub(crate) fn lines(
         lines.extend(skills(&fitted.skills, width, colored));
     }
     if !fitted.steps.is_empty() {
-        lines.extend([String::new(), painted("Steps", NAME, colored)]);
+        lines.extend([String::new(), paint("Steps", NAME, colored)]);
         lines.extend(steps(fitted, width, colored));
     }
     lines
@@ -65,8 +65,8 @@ pub(crate) fn lines(
 fn bar(parts: &[WindowPart], width: usize, colored: bool) -> String {
     let cells = shares(parts, width);
     let drawn = parts.iter().zip(cells).map(|(part, cells)| match (colored, part.color) {
-        (true, Some(_)) => painted(&"█".repeat(cells), style(part), true),
-        (true, None) => painted(&"░".repeat(cells), style(part), true),
+        (true, Some(_)) => paint(&"█".repeat(cells), style(part), true),
+        (true, None) => paint(&"░".repeat(cells), style(part), true),
         (false, _) => part.letter.to_string().repeat(cells),
     });
     drawn.collect()
@@ -88,11 +88,11 @@ fn shares(parts: &[WindowPart], width: usize) -> Vec<usize> {
 
 fn legend(part: &WindowPart, window: usize, colored: bool) -> String {
     let sign = match (colored, part.color) {
-        (true, Some(_)) => painted("█", style(part), true),
-        (true, None) => painted("░", style(part), true),
+        (true, Some(_)) => paint("█", style(part), true),
+        (true, None) => paint("░", style(part), true),
         (false, _) => part.letter.to_string(),
     };
-    let share = painted(&format!("{:>7}", percent(part.tokens, window)), DIM, colored);
+    let share = paint(&format!("{:>7}", percent(part.tokens, window)), DIM, colored);
     format!("  {sign} {:<8}{:>12}  {share}", part.name, thousands(part.tokens))
 }
 
@@ -107,8 +107,8 @@ fn skills(skills: &[PlacedSkill], width: usize, colored: bool) -> Vec<String> {
     // The columns around the name take 28.
     let room = widest.min(width - 28);
     let pad = " ".repeat(room - "Skills".len() + 2);
-    let head = painted(&format!("{pad} tokens priority level"), DIM, colored);
-    let head = format!("{}{head}", painted("Skills", NAME, colored));
+    let head = paint(&format!("{pad} tokens priority level"), DIM, colored);
+    let head = format!("{}{head}", paint("Skills", NAME, colored));
     std::iter::once(head)
         .chain(skills.iter().zip(&names).map(|(skill, name): (&PlacedSkill, &String)| {
             let name = safe::cut(name, room);
@@ -122,7 +122,7 @@ fn skills(skills: &[PlacedSkill], width: usize, colored: bool) -> Vec<String> {
                 }
                 None => level.to_owned(),
             };
-            let fate = if skill.left_out.is_some() { painted(&fate, DIM, colored) } else { fate };
+            let fate = if skill.left_out.is_some() { paint(&fate, DIM, colored) } else { fate };
             let (tokens, priority) = (thousands(skill.tokens), skill.priority.as_str());
             format!("  {name}{pad} {tokens:>6} {priority:<8} {fate}")
         }))
@@ -139,7 +139,7 @@ fn steps(fitted: &FittedPrompt, width: usize, colored: bool) -> Vec<String> {
         let what = safe::line(&change.what);
         let narrow = line.width() + what.width() > width && width < 80;
         let room = if narrow { width - 4 } else { width.saturating_sub(line.width() + 1) };
-        let what = painted(&safe::cut(&what, room), DIM, colored);
+        let what = paint(&safe::cut(&what, room), DIM, colored);
         match narrow {
             true => lines.extend([line.trim_end().to_owned(), format!("    {what}")]),
             false => lines.push(format!("{line} {what}")),

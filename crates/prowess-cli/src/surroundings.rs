@@ -38,7 +38,7 @@ pub(crate) fn surroundings(
 }
 
 /// Returns the plugin directory of Claude Code, if it exists.
-pub(crate) fn plugins(surroundings: &Surroundings) -> Option<PathBuf> {
+pub(crate) fn plugin_directory(surroundings: &Surroundings) -> Option<PathBuf> {
     let spot = Spot { path: "$CLAUDE_CONFIG_DIR/plugins/cache", upwards: false };
     let path = surroundings.directories(&spot).into_iter().next()?;
     let has_any = fs::read_dir(&path).is_ok_and(|mut it| it.next().is_some());
@@ -46,7 +46,7 @@ pub(crate) fn plugins(surroundings: &Surroundings) -> Option<PathBuf> {
 }
 
 /// Shortens a path: relative to a folder or to the home directory, whichever is nearer.
-pub(crate) fn short(path: &Path, from: &Path, home: Option<&Path>) -> String {
+pub(crate) fn short_path(path: &Path, from: &Path, home: Option<&Path>) -> String {
     let is_home_nearer = home.is_some_and(|it| it.starts_with(from));
     let in_home = home.and_then(|it| below(path, it)).map(|it| format!("~/{}", it.display()));
     let here = below(path, from).map(|it| it.display().to_string());

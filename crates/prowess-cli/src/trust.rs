@@ -14,7 +14,7 @@ use prowess_runtime::approval::TrustFile;
 
 use crate::{
     arguments::Global,
-    context::{self, quoted},
+    context::{self, shell_quote},
     host,
     printer::{self, Printer},
     safe,
@@ -104,7 +104,7 @@ fn leave_out_untrusted(
             None => projects.push((folder, vec![path])),
         }
     }
-    let file = file();
+    let file = trust_file();
     for (folder, directories) in projects {
         let (there, later): (Vec<_>, Vec<_>) = directories.into_iter().partition(|it| has_any(it));
         let may_act = match there.is_empty() {
@@ -140,7 +140,7 @@ pub(crate) fn is_needed(directory: &Path, global: &Global) -> bool {
         let folder = real_path(&folder);
         context::resolve(&it, global) == directory
             && !is_home(&folder)
-            && file().and_then(|it| it.decision(&folder).ok().flatten()) != Some(true)
+            && trust_file().and_then(|it| it.decision(&folder).ok().flatten()) != Some(true)
     })
 }
 
@@ -150,7 +150,7 @@ fn has_any(directory: &Path) -> bool {
 }
 
 /// Returns the file of decisions; `None` without a home directory.
-pub(crate) fn file() -> Option<TrustFile> {
+pub(crate) fn trust_file() -> Option<TrustFile> {
     host::state().map(TrustFile::at)
 }
 
@@ -211,12 +211,12 @@ fn may_act(
     let is_asked = how == Undecided::Ask && io::stdin().is_terminal() && io::stderr().is_terminal();
     let here = env::current_dir().and_then(fs::canonicalize);
     let is_here = here.is_ok_and(|it| project_of(&it) == folder);
-    let typed = if is_here { ".".to_owned() } else { quoted(&folder.to_string_lossy()) };
+    let typed = if is_here { ".".to_owned() } else { shell_quote(&folder.to_string_lossy()) };
     let mut is_remembered = false;
     match decision(folder, file, printer) {
         Some(true) => return true,
         None if is_asked => {
-            let answer = ask(folder, directories);
+            let answer = ask_person(folder, directories);
             if let (Some(answer), Some(file)) = (answer, file) {
                 match file.decide(folder, answer) {
                     Ok(_) => is_remembered = true,
@@ -250,7 +250,7 @@ fn may_act(
 }
 
 /// Asks the person at the terminal; `None` if the answer is neither yes nor no.
-fn ask(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
+fn ask_person(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
     let question = format!(
         "This project has skills in {}. Skills can run scripts and give instructions to the agent. Do you trust `{}`?",
         safe::for_approval(&safe::line(&list_below(directories, folder))),

@@ -8,7 +8,7 @@ use clap::{
 };
 use prowess::{did_you_mean, nearest};
 
-use crate::{arguments::Arguments, cli_error::CliError, context::quoted, features};
+use crate::{arguments::Arguments, cli_error::CliError, context::shell_quote, features};
 
 /// Commands that other programs have and this one does not: the word, its meaning, and what to do
 /// instead.
@@ -25,14 +25,14 @@ const UPDATE: &str = "pull or copy its folder again, then run `prowess check`";
 
 /// Returns whether the command line has no command.
 pub(crate) fn is_bare(words: &[String]) -> bool {
-    typed(&Arguments::command(), words).get_name() == "prowess"
+    typed_command(&Arguments::command(), words).get_name() == "prowess"
 }
 
 /// Turns a parse error into an error with a suggestion.
-pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
+pub(crate) fn explain(error: &Error, words: &[String]) -> CliError {
     let mut root = Arguments::command();
     root.build();
-    let command = typed(&root, words);
+    let command = typed_command(&root, words);
     let name = command.get_bin_name().unwrap_or("prowess");
     let argument = flag_name(&context_string(error, ContextKind::InvalidArg));
     let value = context_string(error, ContextKind::InvalidValue);
@@ -40,53 +40,53 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let typed = context_string(error, ContextKind::InvalidSubcommand);
-            if let Some(message) = features::missing(&typed) {
-                return CliError::unable(message).hint("install a build that has it");
+            if let Some(message) = features::missing_command(&typed) {
+                return CliError::new(message).hint("install a build that has it");
             }
             if let Some((_, what, instead)) = ABSENT.iter().find(|it| it.0 == typed) {
-                return CliError::unable(format!("`{name}` cannot {what} yet")).hint(*instead);
+                return CliError::new(format!("`{name}` cannot {what} yet")).hint(*instead);
             }
             if Path::new(&typed).is_dir() {
-                let (fault, path) = (format!("unknown command `{typed}`"), quoted(&typed));
+                let (fault, path) = (format!("unknown command `{typed}`"), shell_quote(&typed));
                 let hint = format!(
                     "`prowess --dir {path}` shows the skills in it, `prowess list {path}` lists them"
                 );
-                return CliError::unable(fault).hint(hint);
+                return CliError::new(fault).hint(hint);
             }
             let commands = command.get_subcommands().map(Command::get_name);
-            let fault = CliError::unable(format!("unknown command `{typed}`"));
+            let fault = CliError::new(format!("unknown command `{typed}`"));
             with_suggestion(fault, nearest(&typed, commands), help)
         }
         ErrorKind::UnknownArgument => {
             let flags = command.get_arguments().filter_map(clap::Arg::get_long);
             let near = argument.strip_prefix("--").and_then(|it| nearest(it, flags));
             let near = near.map(|it| format!("--{it}"));
-            let fault = CliError::unable(format!("unexpected argument `{argument}`"));
+            let fault = CliError::new(format!("unexpected argument `{argument}`"));
             with_suggestion(fault, near.as_deref(), help)
         }
         ErrorKind::InvalidValue if value.is_empty() => with_values(
-            CliError::unable(format!("`{argument}` needs a value")),
+            CliError::new(format!("`{argument}` needs a value")),
             context_strings(error, ContextKind::ValidValue),
         ),
         ErrorKind::InvalidValue => {
             let values = context_strings(error, ContextKind::ValidValue);
             let near = nearest(&value, values.iter().map(String::as_str)).map(str::to_owned);
-            let fault = CliError::unable(format!("invalid value `{value}` for `{argument}`"));
+            let fault = CliError::new(format!("invalid value `{value}` for `{argument}`"));
             let fault = near.into_iter().fold(fault, |fault, it| fault.hint(did_you_mean(&it)));
             with_values(fault, values)
         }
         ErrorKind::ValueValidation => {
             let why = error.source().map(reason).unwrap_or_default();
-            CliError::unable(format!("invalid value `{value}` for `{argument}`: {why}")).hint(help)
+            CliError::new(format!("invalid value `{value}` for `{argument}`: {why}")).hint(help)
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = context_strings(error, ContextKind::InvalidArg);
-            CliError::unable(format!("`{name}` needs `{}`", missing.join("` and `"))).hint(help)
+            CliError::new(format!("`{name}` needs `{}`", missing.join("` and `"))).hint(help)
         }
         ErrorKind::ArgumentConflict => {
             let others = context_strings(error, ContextKind::PriorArg);
             let others: Vec<String> = others.iter().map(|it| flag_name(it)).collect();
-            CliError::unable(match others.contains(&argument) {
+            CliError::new(match others.contains(&argument) {
                 true => format!("`{argument}` can be given only once"),
                 _ if argument.is_empty() => {
                     format!("`{name}` takes `{}` or a command, not both", others.join("` and `"))
@@ -98,13 +98,13 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
         _ => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
-            CliError::unable(first.trim_start_matches("error: ")).hint(help)
+            CliError::new(first.trim_start_matches("error: ")).hint(help)
         }
     }
 }
 
 /// Returns the deepest subcommand that the words name.
-fn typed<'c>(root: &'c Command, words: &[String]) -> &'c Command {
+fn typed_command<'c>(root: &'c Command, words: &[String]) -> &'c Command {
     let mut command = root;
     let mut words = words.iter().take_while(|it| *it != "--");
     while let Some(word) = words.next() {

@@ -56,7 +56,7 @@ impl Args {
     fn format(&self, printer: &Printer) -> Result<Format> {
         match (self.format, printer.json) {
             (Some(_), true) => {
-                let fault = CliError::unable("`--format` and `--json` cannot be used together");
+                let fault = CliError::new("`--format` and `--json` cannot be used together");
                 Err(fault.hint("`--format json` is the same as `--json`").into())
             }
             (None, true) => Ok(Format::Json),
@@ -76,20 +76,22 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let limits = config.options().limits;
     let mut paths = paths(args, global, &config, printer)?;
     if paths.is_empty() {
-        let fault = CliError::unable("no skills to check in this project or your home directory");
+        let fault = CliError::new("no skills to check in this project or your home directory");
         return Err(fault.hint("name a folder, as in `prowess check PATH`").into());
     }
-    let checked = printer.during("checking skills", || check_directories(&paths, profile, &limits));
+    let checked =
+        printer.with_progress("checking skills", || check_directories(&paths, profile, &limits));
     let mut checked = match checked {
         Err(CheckError::NoSkill { path }) => return Err(no_skill(&path, paths.len()).into()),
         checked => checked?,
     };
-    if args.paths.is_empty() && !context::is_named(&config) {
-        let places = context::listed(&paths, context::home().as_deref());
+    if args.paths.is_empty() && !context::has_directories(&config) {
+        let places = context::list_directories(&paths, context::home().as_deref());
         printer.note(&format!("checking {places} (preset `{HERE}`)"));
     }
     let for_people = format == Format::Text && (printer.is_terminal || printer.colored);
-    let fixed = args.fix.fix.then(|| fix::all(&args.fix, &checked, profile, &limits, for_people));
+    let fixed =
+        args.fix.fix.then(|| fix::fix_files(&args.fix, &checked, profile, &limits, for_people));
     if !args.fix.dry_run && fixed.as_ref().is_some_and(|it| !it.is_empty()) {
         for Directory { path, .. } in &mut paths {
             let moved = fixed.iter().flatten().find_map(|it| it.renamed_path(path));
@@ -102,17 +104,21 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     add_dangers(&mut checked, profile);
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
     if let Some(fixed) = fixed.as_ref().filter(|_| args.fix.dry_run) {
-        fix::remaining(&mut checked.findings, fixed);
+        fix::remove_fixed(&mut checked.findings, fixed);
     }
     match format {
         Format::Text => {
             if let Some(fixed) = &fixed {
-                fix::show(&args.fix, fixed, printer)?;
+                fix::print_changes(&args.fix, fixed, printer)?;
             }
-            show(&checked, &args.fix, true, printer, |it: &Finding, printer: &Printer| {
-                snippet::render(it, printer) + "\n"
-            })?;
-            fix::offer(&args.fix, &checked, profile, &limits, printer);
+            print_findings(
+                &checked,
+                &args.fix,
+                true,
+                printer,
+                |it: &Finding, printer: &Printer| snippet::render(it, printer) + "\n",
+            )?;
+            fix::note_fixes(&args.fix, &checked, profile, &limits, printer);
         }
         Format::Json => {
             let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
@@ -124,7 +130,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         Format::Github => {
             let root = env::current_dir()?;
-            show(&checked, &args.fix, false, printer, |it, _| github::annotation(it, &root))?;
+            print_findings(&checked, &args.fix, false, printer, |it, _| {
+                github::annotation(it, &root)
+            })?;
         }
         Format::Sarif => {
             let root = env::current_dir()?;
@@ -186,7 +194,7 @@ fn find_skill(
         printer.note(&format!("checking `{name}` in `{}`", folder.display()));
         return Ok(Directory::repository(folder));
     }
-    let fault = CliError::unable(format!(
+    let fault = CliError::new(format!(
         "`{name}` is neither a path nor a skill in the searched directories"
     ));
     let near =
@@ -203,7 +211,7 @@ fn no_skill(path: &Path, paths: usize) -> CliError {
         1 => String::new(),
         _ => format!(" or in {} other places", paths - 1),
     };
-    CliError::unable(format!("there is no skill in `{}`{more}", path.display()))
+    CliError::new(format!("there is no skill in `{}`{more}", path.display()))
         .hint("a skill is a folder with a `SKILL.md`; build output and files ignored by git are searched only if given explicitly")
 }
 
@@ -231,7 +239,7 @@ fn add_dangers(checked: &mut CheckResult, profile: Profile) {
     }
 }
 
-fn show(
+fn print_findings(
     checked: &CheckResult,
     args: &FixArgs,
     is_folded: bool,

@@ -44,7 +44,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    let shelf = context::shelf_or_here(global, printer)?;
+    let shelf = context::target_store_or_here(global, printer)?;
     let limits = context::config(global)?.options().limits;
     if !printer.json {
         let would = if args.dry_run { "would be" } else { "are" };
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             for migrated in migrated {
                 let added = match &tried {
                     None => shelf.store.add(&migrated.files),
-                    Some(tried) => tried.add(&migrated.files).and_then(|it| is_free(it, &shelf)),
+                    Some(tried) => tried.add(&migrated.files).and_then(|it| check_free(it, &shelf)),
                 };
                 match added {
                     Ok(entry) => made.push((plugin.clone(), entry, migrated)),
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let group = if args.dry_run { None } else { record(&made, new_parents) };
     if printer.json {
-        let made: Vec<Json> = made.iter().map(|it| made_json(it, &shelf)).collect();
+        let made: Vec<Json> = made.iter().map(|it| created_json(it, &shelf)).collect();
         let failed: Vec<Json> = failed.iter().map(failed_json).collect();
         printer.document(&json!({ "migrated": made, "failed": failed }))?;
     } else {
@@ -103,7 +103,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             true => format!("{skills} would be created from plugins; nothing was written"),
             false if made.is_empty() => format!("{skills} created from plugins"),
             false => {
-                format!("{skills} created from plugins; {}", removal(&made, group.as_deref()))
+                format!(
+                    "{skills} created from plugins; {}",
+                    describe_removal(&made, group.as_deref())
+                )
             }
         });
     }
@@ -145,7 +148,7 @@ fn record_files(
 }
 
 /// Describes how the new skills are removed again.
-fn removal(made: &[CreatedSkill], group: Option<&str>) -> String {
+fn describe_removal(made: &[CreatedSkill], group: Option<&str>) -> String {
     let it = if made.len() == 1 { "it" } else { "them" };
     let Some(group) = group else {
         return format!("`prowess remove NAME` removes one, `prowess undo` does not remove {it}");
@@ -162,7 +165,7 @@ fn removal(made: &[CreatedSkill], group: Option<&str>) -> String {
 }
 
 /// Returns a record that could be added to a store, because no entry has the name of its folder.
-fn is_free(entry: SkillRecord, shelf: &TargetStore) -> Result<SkillRecord, StoreError> {
+fn check_free(entry: SkillRecord, shelf: &TargetStore) -> Result<SkillRecord, StoreError> {
     let folder = entry.folder.as_deref().and_then(Path::file_name).unwrap_or_default();
     let folder = shelf.path.join(folder);
     match folder.symlink_metadata() {
@@ -171,7 +174,7 @@ fn is_free(entry: SkillRecord, shelf: &TargetStore) -> Result<SkillRecord, Store
     }
 }
 
-fn made_json((plugin, entry, migrated): &CreatedSkill, shelf: &TargetStore) -> Json {
+fn created_json((plugin, entry, migrated): &CreatedSkill, shelf: &TargetStore) -> Json {
     let manifest = &entry.manifest;
     let lost = migrated.lost.iter().map(|it| json!({ "what": it.what, "why": it.why }));
     let files = migrated.files.keys().filter(|it| *it != SKILL_FILE);

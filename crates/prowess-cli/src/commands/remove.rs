@@ -2,7 +2,7 @@ use anyhow::Result;
 use prowess_runtime::Store as _;
 use serde_json::json;
 
-use super::{report_missing_skill, show_entry};
+use super::{print_record, report_missing_skill};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer, safe};
 
 /// Remove a skill with all its files; `undo` restores it
@@ -14,7 +14,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    let shelf = context::shelf_of(&args.name, global, printer)?;
+    let shelf = context::store_of_skill(&args.name, global, printer)?;
     let name = &args.name;
     // A folder that is not a valid skill can be removed too.
     let entry = shelf.store.get(name);
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return report_missing_skill(error, global, printer);
     }
     match entry {
-        Ok(entry) => show_entry(&entry, &shelf, printer)?,
+        Ok(entry) => print_record(&entry, &shelf, printer)?,
         Err(_) if printer.json => {
             let path = shelf.path.join(name);
             printer.document(&json!({ "name": name, "path": path.to_string_lossy() }))?;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     printer.flush()?;
     printer.note(&format!("`{name}` is removed; `prowess undo {name}` restores it"));
     // The removal is done, whether or not other skills can be searched.
-    let others = context::library_behind(global, printer).ok();
+    let others = context::library_without_notes(global, printer).ok();
     if let Some(other) = others.as_ref().and_then(|it| it.get(name)) {
         let path = other.folder().display().to_string();
         printer.note(&format!("another skill `{name}` is still in `{}`", safe::line(&path)));

@@ -3,7 +3,7 @@ use prowess::{Profile, RULES, Rule, Severity, did_you_mean, nearest, rule};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    ExitStatus, arguments::Global, completion, markdown::wrapped, page::Page, printer::Printer,
+    ExitStatus, arguments::Global, completion, markdown::wrap, page::Page, printer::Printer,
 };
 
 /// Explain a rule of `check`: what it requires, why, and how to fix it
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     let normalized = code.trim().to_lowercase().replace(['_', ' '], "-");
     let Some(rule) = rule(&normalized) else {
-        printer.fault(&format!("there is no rule `{code}`"));
+        printer.error_text(&format!("there is no rule `{code}`"));
         let codes = RULES.iter().map(|it| it.code);
         let family = format!("{normalized}-");
         let family: Vec<_> = codes.clone().filter(|it| it.starts_with(&family)).collect();
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         json["page"] = json!(rule.page);
         printer.document(&json)?;
     } else if printer.is_terminal || printer.colored {
-        printer.rendered(rule.page)?;
+        printer.rendered_markdown(rule.page)?;
     } else {
         printer.line(rule.page.trim_end())?;
     }
@@ -71,7 +71,7 @@ fn list(profile: Profile, printer: &mut Printer) -> Result<()> {
             true => format!("{severity}\n  "),
             false => format!("{severity:<7}  "),
         };
-        let lines = wrapped(rule.summary, width - indent, "");
+        let lines = wrap(rule.summary, width - indent, "");
         let lines: Vec<String> = lines.iter().map(|it| printer.dim(it)).collect();
         let summary = lines.join(&format!("\n{}", " ".repeat(indent)));
         printer.line(format_args!("{code}  {weight}{summary}"))?;

@@ -33,15 +33,15 @@ use tokio::{
     time::{Instant, interval_at, sleep_until},
 };
 
-use super::{count, not_in_use, tool, warn_about_fields};
+use super::{count, disabled_outcome, tool, warn_about_fields};
 #[cfg(feature = "http")]
 use crate::preparing::{self, PrepareChoice, PrepareResult};
 use crate::{
     ExitStatus,
     approver::approver,
-    arguments::{self, Global, directory},
+    arguments::{self, Global, directory_parser},
     completion,
-    context::{self, quoted},
+    context::{self, shell_quote},
     host::{self, LimitArgs},
     input,
     needs::SkillNeeds,
@@ -80,7 +80,7 @@ pub(crate) struct Args {
     #[arg(long)]
     plan: bool,
     /// Run in this directory, with read access to it, instead of an empty one
-    #[arg(long, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_parser = directory_parser(), value_hint = ValueHint::DirPath)]
     workdir: Option<PathBuf>,
     /// Copy the files it creates to this directory
     #[arg(long, value_name = "DIR")]
@@ -94,7 +94,7 @@ pub(crate) struct Args {
         long,
         value_name = "HOST",
         value_delimiter = ',',
-        value_parser = host,
+        value_parser = parse_host,
         conflicts_with = "unsandboxed"
     )]
     net: Vec<String>,
@@ -120,7 +120,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<ExitStatus> {
     let config = context::config(global)?;
     // A path on the command line is trusted.
-    let trusted = match context::folder_of(&args.name, global) {
+    let trusted = match context::skill_folder_at(&args.name, global) {
         Some(_) => global.clone(),
         None => {
             let names = iter::once(&*args.name);
@@ -130,12 +130,12 @@ pub(crate) fn run(
     let (library, name) = context::library_for(&args.name, &trusted, printer)?;
     let library = Arc::new(library);
     let skill = library.get(&name);
-    let json = match args.params.as_deref().map(input::text).transpose() {
+    let json = match args.params.as_deref().map(input::read_text).transpose() {
         Ok(json) => json,
         Err(error) => {
             let outcome = Outcome::error(OutcomeStatus::Invalid, error.as_ref());
-            show(&args.name, skill, &outcome, false, printer)?;
-            return Ok(input::status(&error));
+            print_outcome(&args.name, skill, &outcome, false, printer)?;
+            return Ok(input::exit_status(&error));
         }
     };
     skill.iter().for_each(|it| warn_about_fields(&library, it, printer));
@@ -145,8 +145,8 @@ pub(crate) fn run(
     }
     let ready = skill
         .ok_or_else(|| match is_untrusted(&args.name, global, &trusted, printer) {
-            true => Box::new(untrusted(&args.name)),
-            false => Box::new(not_found(&library, &args.name)),
+            true => Box::new(untrusted_skill(&args.name)),
+            false => Box::new(missing_skill(&library, &args.name)),
         })
         .and_then(|skill| Task::of(skill, args, json.as_deref()))
         .and_then(|task| {
@@ -169,14 +169,16 @@ pub(crate) fn run(
                 && let RunTarget::Script(script) = &task.what
             {
                 let folder = skill.and_then(Skill::absolute_folder);
-                let offer = offer(script, folder, &config, launcher.clone(), args, printer);
+                let offer =
+                    offer_packages(script, folder, &config, launcher.clone(), args, printer);
                 if let Some(status) = runtime.block_on(offer)? {
                     printer.hint("`--no-install` runs it without installing anything");
                     runtime.shutdown_background();
                     return Ok(status);
                 }
             }
-            let mut tried = runtime.block_on(attempt(args, &task, &executor, &authorizer, printer));
+            let mut tried =
+                runtime.block_on(run_task(args, &task, &executor, &authorizer, printer));
             if let Ok(Ok(Outcome { status: OutcomeStatus::Ok, plan: Some(plan), .. })) = &tried
                 && !args.plan
             {
@@ -193,7 +195,7 @@ pub(crate) fn run(
                 )?;
                 let active = Arc::new(Active::new(provider));
                 active.activate(&name);
-                let ended = active.within(carry_out(args, &plan, &kit, printer));
+                let ended = active.within(run_plan(args, &plan, &kit, printer));
                 if let Some(outcome) = runtime.block_on(ended)? {
                     tried = Ok(Ok(outcome));
                     is_plan_shown = true;
@@ -209,9 +211,9 @@ pub(crate) fn run(
     authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
     let outcome = tried.as_ref().map_or_else(Outcome::from, Outcome::clone);
     let name = skill.map_or(&*args.name, |it| &it.manifest.name);
-    show(name, skill, &outcome, is_plan_shown, printer)?;
+    print_outcome(name, skill, &outcome, is_plan_shown, printer)?;
     if !printer.json {
-        advise(args, skill, &outcome, &config, printer);
+        print_hint(args, skill, &outcome, &config, printer);
     }
     Ok(match tried {
         Ok(outcome) if outcome.is_ok() => ExitStatus::Success,
@@ -228,7 +230,7 @@ impl Args {
         match &self.workdir {
             Some(directory) => Some(here.join(directory)),
             None if self.running.unsandboxed => Some(here),
-            None => self.running.writes().contains(&here).then_some(here),
+            None => self.running.write_directories().contains(&here).then_some(here),
         }
     }
 
@@ -247,7 +249,7 @@ impl Args {
         let directory = self.directory();
         let mut arguments =
             ScriptArguments::naming_files(&self.arguments, &here, directory.as_deref());
-        self.running.writes().iter().for_each(|it| arguments.leading_to(it, &here));
+        self.running.write_directories().iter().for_each(|it| arguments.leading_to(it, &here));
         arguments
     }
 }
@@ -255,7 +257,7 @@ impl Args {
 /// Installs the missing packages of a script, if somebody can be asked and agrees. Returns the exit
 /// status if that was declined or failed; if nobody can be asked, the script runs without them.
 #[cfg(feature = "http")]
-async fn offer(
+async fn offer_packages(
     script: &Script,
     folder: Option<PathBuf>,
     config: &Config,
@@ -284,7 +286,7 @@ async fn offer(
         }
         PrepareResult::Declined(_) => {
             let path = safe::line(&script.path).into_owned();
-            printer.fault(&format!("`{path}` was not run, because it lacks these packages"));
+            printer.error_text(&format!("`{path}` was not run, because it lacks these packages"));
             Some(ExitStatus::Failure)
         }
         PrepareResult::NotOffered(_) => None,
@@ -294,7 +296,7 @@ async fn offer(
 
 /// Installs nothing: this build has no network.
 #[cfg(not(feature = "http"))]
-async fn offer(
+async fn offer_packages(
     _: &Script,
     _: Option<PathBuf>,
     _: &Config,
@@ -306,7 +308,7 @@ async fn offer(
 }
 
 /// Prints a plan, asks whether to run it, and does; `None` if nobody could be asked.
-async fn carry_out(
+async fn run_plan(
     args: &Args,
     plan: &[PlanStep],
     kit: &Kit,
@@ -359,8 +361,8 @@ async fn carry_out(
                     let told =
                         tool::print_output(&outcome, false, printer).and_then(|()| printer.flush());
                     printed = std::mem::replace(&mut printed, Ok(())).and(told);
-                    printer.refused(&outcome);
-                    printer.network(&outcome);
+                    printer.report_refused(&outcome);
+                    printer.report_network(&outcome);
                 }
             })
             .await;
@@ -418,7 +420,7 @@ impl Task {
     fn of(skill: &Skill, args: &Args, json: Option<&str>) -> Result<Self, Box<Outcome>> {
         let manifest = skill.manifest.clone();
         if !manifest.is_active() {
-            return Err(not_in_use(&manifest));
+            return Err(disabled_outcome(&manifest));
         }
         let what = match &args.script {
             Some(path) => RunTarget::Script(
@@ -455,10 +457,10 @@ impl Task {
             RunTarget::Skill(entry) => entry.parameters.as_ref(),
             RunTarget::Script(_) => None,
         };
-        if let Some(path) = args.pairs.first().and_then(|it| file_of(skill, it))
+        if let Some(path) = args.pairs.first().and_then(|it| find_script(skill, it))
             && args.script.is_none()
         {
-            return Err(is_file(args, path));
+            return Err(file_as_parameter(args, path));
         }
         let parameters = parameters(&args.pairs, json, schema);
         let parameters = parameters.map_err(|it| Box::new(Outcome::from(&it)))?;
@@ -502,13 +504,13 @@ impl Task {
 
 /// Refuses every host that `--net` names: this build has no network.
 #[cfg(not(feature = "http"))]
-fn host(_: &str) -> Result<String, String> {
-    Err(crate::features::lacking("network", "http"))
+fn parse_host(_: &str) -> Result<String, String> {
+    Err(crate::features::missing_feature("network", "http"))
 }
 
 /// Parses a host of `--net`.
 #[cfg(feature = "http")]
-fn host(text: &str) -> Result<String, HostsError> {
+fn parse_host(text: &str) -> Result<String, HostsError> {
     Hosts::for_scripts([text]).map(|_| text.to_owned())
 }
 
@@ -532,16 +534,16 @@ pub(super) fn parameters(
 /// Returns whether an untrusted project has a skill of this name.
 fn is_untrusted(name: &str, global: &Global, trusted: &Global, printer: &mut Printer) -> bool {
     !trusted.untrusted.is_empty()
-        && context::library_behind(global, printer).is_ok_and(|it| it.get(name).is_some())
+        && context::library_without_notes(global, printer).is_ok_and(|it| it.get(name).is_some())
 }
 
-fn untrusted(name: &str) -> Outcome {
+fn untrusted_skill(name: &str) -> Outcome {
     let message = format!("skill `{name}` is in this project, which is not trusted");
     Outcome::bad(OutcomeStatus::Refused, message)
         .hint("`prowess trust .` trusts it; `--trust-project` trusts it for this run")
 }
 
-fn not_found(library: &Library, name: &str) -> Outcome {
+fn missing_skill(library: &Library, name: &str) -> Outcome {
     if let Some(finding) = library.why_left_out(name) {
         let message = format!("skill `{name}` was left out: {}", finding.message);
         return Outcome::bad(OutcomeStatus::Invalid, message).hint(&*finding.hint);
@@ -554,7 +556,7 @@ fn not_found(library: &Library, name: &str) -> Outcome {
 }
 
 /// Returns the script of a skill by its path or its file name.
-fn file_of<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
+fn find_script<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
     let typed = typed.strip_prefix("./").unwrap_or(typed);
     let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
     let mut scripts = scripts.map(|it| &*it.path);
@@ -598,10 +600,10 @@ fn is_of_name(it: char) -> bool {
 }
 
 /// Returns the error for a file of a skill given as a parameter, with the right command.
-fn is_file(args: &Args, path: &str) -> Box<Outcome> {
-    let given: String = args.pairs[1..].iter().map(|it| format!(" {}", quoted(it))).collect();
+fn file_as_parameter(args: &Args, path: &str) -> Box<Outcome> {
+    let given: String = args.pairs[1..].iter().map(|it| format!(" {}", shell_quote(it))).collect();
     let given = if given.is_empty() { given } else { format!(" --{given}") };
-    let (name, script) = (quoted(&args.name), quoted(path));
+    let (name, script) = (shell_quote(&args.name), shell_quote(path));
     let message = format!("`{}` is a file of the skill, not KEY=VALUE", args.pairs[0]);
     let hint = format!("`prowess run {name} --script {script}{given}` runs it");
     Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint))
@@ -610,7 +612,7 @@ fn is_file(args: &Args, path: &str) -> Box<Outcome> {
 /// Returns the error that only a file of a skill takes arguments, with a hint.
 fn no_arguments(skill: &Skill, what: &RunTarget) -> Box<Outcome> {
     let name = &skill.manifest.name;
-    let script = suggested_scripts(skill).first().map(|it| quoted(it));
+    let script = suggested_scripts(skill).first().map(|it| shell_quote(it));
     let message = format!("`{name}` takes no arguments after `--`; only `--script` does");
     let hint = match (what, script) {
         (RunTarget::Skill(SkillRecord { definition: Definition::Script { .. }, .. }), _) => {
@@ -645,7 +647,7 @@ fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
 }
 
 /// Authorizes and executes a task, and prints the output of a script as it comes.
-async fn attempt(
+async fn run_task(
     args: &Args,
     task: &Task,
     executor: &Executor,
@@ -767,9 +769,9 @@ impl Streams {
             }
             Chunk::Stdout(bytes) => printer.raw(bytes)?,
             Chunk::Stderr(bytes) if printer.err_is_terminal => {
-                printer.raw_aside(safe::lines(&self.stderr.text(bytes)).as_bytes());
+                printer.stderr_raw(safe::lines(&self.stderr.text(bytes)).as_bytes());
             }
-            Chunk::Stderr(bytes) => printer.raw_aside(bytes),
+            Chunk::Stderr(bytes) => printer.stderr_raw(bytes),
         }
         printer.flush()
     }
@@ -782,7 +784,7 @@ const READ_ONLY: &[&str] = &["Read-only file system", "EROFS"];
 const LACKS_MODULE: &[&str] = &["No module named", "Cannot find module", "Cannot find package"];
 
 /// Prints a hint to what would help, if no other was printed.
-fn advise(
+fn print_hint(
     args: &Args,
     skill: Option<&Skill>,
     outcome: &Outcome,
@@ -800,8 +802,9 @@ fn advise(
         .filter(|_| outcome.is_ok());
     let scripts = read.map(suggested_scripts).unwrap_or_default();
     if let Some(first) = scripts.first() {
-        let (name, path) = (quoted(&args.name), quoted(first));
-        let command = printer.led(&format!("`prowess run {name} --script {path}`"));
+        let (name, path) = (shell_quote(&args.name), shell_quote(first));
+        let command =
+            printer.with_directory_flags(&format!("`prowess run {name} --script {path}`"));
         printer.note(&match scripts.len() {
             1 => format!("it has a script; run it with {command}"),
             many => format!("it has {many} scripts; run one with {command}"),
@@ -843,7 +846,7 @@ fn advise(
             let install = install_system_programs(&[program]);
             printer.hint(&install.unwrap_or_else(|| format!("`{program}` is not installed")));
         } else if let Some(folder) = args.unwritable(outcome) {
-            printer.hint(&format!("`--write {}` lets it write there", quoted(&folder)));
+            printer.hint(&format!("`--write {}` lets it write there", shell_quote(&folder)));
         } else if outcome.denied.iter().any(|it| it.contains("socket (IPv")) {
             printer.hint("`--net HOST` lets it reach a host");
         }
@@ -861,7 +864,7 @@ fn complete_hint(hint: &str) -> String {
     if !command.split(' ').any(|it| it == "--yes") {
         return hint.to_owned();
     }
-    let mut all: Vec<String> = arguments::words().skip(1).map(|it| quoted(&it)).collect();
+    let mut all: Vec<String> = arguments::words().skip(1).map(|it| shell_quote(&it)).collect();
     let end = all.iter().position(|it| it == "--").unwrap_or(all.len());
     all.insert(end, "--yes".to_owned());
     *command = format!("prowess {}", all.join(" "));
@@ -869,7 +872,7 @@ fn complete_hint(hint: &str) -> String {
 }
 
 /// Prints the outcome; the output of a script was printed already.
-fn show(
+fn print_outcome(
     name: &str,
     skill: Option<&Skill>,
     outcome: &Outcome,
@@ -906,11 +909,11 @@ fn show(
     for what in &outcome.left_out {
         printer.note(&format!("not copied: {what}"));
     }
-    printer.refused(outcome);
-    printer.network(outcome);
+    printer.report_refused(outcome);
+    printer.report_network(outcome);
     match &outcome.message {
         Some(message) if outcome.is_ok() => printer.note(message),
-        Some(message) => printer.fault(message),
+        Some(message) => printer.error_text(message),
         None => {}
     }
     outcome.hint.iter().for_each(|it| printer.exact_hint(it));

@@ -11,11 +11,11 @@ use prowess_runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{count, report_store_error, show_entry};
+use super::{count, print_record, report_store_error};
 use crate::{
     ExitStatus,
     arguments::Global,
-    context::{self, TargetStore, quoted},
+    context::{self, TargetStore, shell_quote},
     host,
     printer::Printer,
     safe, trust,
@@ -82,7 +82,7 @@ impl Change {
     fn id(&self) -> String {
         match self {
             Self::File(record) => record.group.clone().unwrap_or_else(|| record.id()),
-            Self::Skill { name, .. } => quoted(name),
+            Self::Skill { name, .. } => shell_quote(name),
         }
     }
 }
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.warning(&format!("the settings of the project are ignored: {error:#}"));
     }
     let global = &global;
-    let shelf = context::shelf_of_removed(args.name.as_deref(), global, printer)?;
+    let shelf = context::store_of_removed_skill(args.name.as_deref(), global, printer)?;
     let history = host::history();
     let mut changes: Vec<Change> = Vec::new();
     match history.as_ref().map_or_else(|| Ok(Vec::new()), ChangeHistory::list) {
@@ -119,7 +119,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let project = trust::project_of(global.cwd.as_deref().unwrap_or(Path::new(".")));
     // A name means a skill in one of the searched directories.
-    let searched = context::searched(&context::config(global)?, global).into_iter().map(|it| it.0);
+    let searched =
+        context::searched_directories(&context::config(global)?, global).into_iter().map(|it| it.0);
     let skills: Vec<PathBuf> = searched.chain([project.clone()]).collect();
     if args.name.is_none() && is_in_any(&directory, &skills) {
         changes.extend(removals_elsewhere(&skills));
@@ -222,7 +223,7 @@ impl SkippedFiles<'_> {
 
 /// Returns the latest removals of skills from directories outside these.
 fn removals_elsewhere(directories: &[PathBuf]) -> Vec<Change> {
-    let Some(store) = context::store_of_removed(|it| !is_in_any(it, directories)) else {
+    let Some(store) = context::last_removal_store(|it| !is_in_any(it, directories)) else {
         return Vec::new();
     };
     let directory = store.path().to_owned();
@@ -335,11 +336,12 @@ fn report_nothing(
 ) -> Result<ExitStatus> {
     let project = project.display();
     match (is_any_here, elsewhere.is_empty()) {
-        (true, true) => printer.fault("every file that could be undone has changed since"),
-        (true, false) => printer
-            .fault(&format!("every file that could be undone in `{project}` has changed since")),
-        (false, true) => printer.fault("there is nothing to undo"),
-        (false, false) => printer.fault(&format!("there is nothing to undo in `{project}`")),
+        (true, true) => printer.error_text("every file that could be undone has changed since"),
+        (true, false) => printer.error_text(&format!(
+            "every file that could be undone in `{project}` has changed since"
+        )),
+        (false, true) => printer.error_text("there is nothing to undo"),
+        (false, false) => printer.error_text(&format!("there is nothing to undo in `{project}`")),
     }
     if elsewhere.is_empty() {
         let hint =
@@ -443,7 +445,7 @@ fn restore_files<'c>(
             }
             (Err(error), Some(skipped)) if is_changed(&error) => skipped.push(record),
             (Err(error), _) => {
-                printer.fault(&format!("{:#}", anyhow::Error::from(error)));
+                printer.error_text(&format!("{:#}", anyhow::Error::from(error)));
                 has_failed = true;
             }
         }
@@ -535,7 +537,7 @@ fn report_failure(error: UndoError, next: Option<&Change>, printer: &mut Printer
         UndoError::Changed { kept, .. } | UndoError::Moved { kept, .. } => kept.clone(),
         _ => None,
     };
-    printer.fault(&format!("{:#}", anyhow::Error::from(error)));
+    printer.error_text(&format!("{:#}", anyhow::Error::from(error)));
     if let Some(kept) = kept {
         printer.hint(&format!("its previous content is in `{}`", kept.display()));
     }
@@ -560,7 +562,7 @@ fn restore_skill(
         Err(error) => return Ok(report_store_error(error, printer)),
     };
     match shelf.store.get(&name) {
-        Ok(entry) => show_entry(&entry, shelf, printer)?,
+        Ok(entry) => print_record(&entry, shelf, printer)?,
         // The removed folder was not a skill.
         Err(error) => printer.warning(&error.to_string()),
     }

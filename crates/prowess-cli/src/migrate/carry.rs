@@ -24,7 +24,7 @@ const MADE: &[&str] = &["node_modules", "__pycache__", "venv", "target"];
 
 /// Reads the files of a plugin into this much room, the programs that its host started first. No
 /// link is followed.
-pub(super) fn carry(
+pub(super) fn carry_files(
     root: &Root,
     plugin: &Plugin,
     limits: &SizeLimits,

@@ -388,7 +388,7 @@ impl Plugin {
     }
 
     /// Returns the items that have no place in a skill, except files.
-    pub(super) fn lost(&self, files: &Files) -> Vec<LostItem> {
+    pub(super) fn lost_items(&self, files: &Files) -> Vec<LostItem> {
         let mut lost = self.lost.clone();
         let mut lose = |what: &str, why: &str| lost.push(LostItem::new(what, why));
         match self.kind.as_deref().unwrap_or("synchronous") {

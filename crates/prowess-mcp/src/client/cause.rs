@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_tells_the_key_that_helps() {
+    fn an_error_message_leads_to_the_key_that_helps() {
         let home = tempfile::tempdir().unwrap();
         let home = fs::canonicalize(home.path()).unwrap();
         let own_folders = [".ssh", ".aws", ".gnupg", ".mozilla/firefox", ".config/prowess"];
@@ -535,7 +535,7 @@ mod tests {
                 "a whole home directory",
             ),
             (format!("ENOENT '{}'", at(".config/app")), "add `read = [\"~/.config/app\"]`"),
-            (format!("ENOENT '{}'", at("state/inside")), "kept from servers"),
+            (format!("ENOENT '{}'", at("state/inside")), "which servers cannot access"),
             (format!("ENOENT '{}'", at("app")), "contain secrets such as `~/app/.env`"),
             (
                 "Error: getaddrinfo ENOTFOUND api.github.com".to_owned(),
@@ -543,16 +543,19 @@ mod tests {
             ),
             ("curl: (6) Could not resolve host: example.org".to_owned(), "\"example.org\""),
             ("TypeError: fetch failed".to_owned(), "`hosts = […]`"),
-            ("ModuleNotFoundError: No module named 'mcp'".to_owned(), "no module `mcp`"),
+            (
+                "ModuleNotFoundError: No module named 'mcp'".to_owned(),
+                "cannot find the module `mcp`",
+            ),
             (
                 "/usr/bin/python3: No module named mcp_server_git".to_owned(),
-                "no module `mcp_server_git`",
+                "cannot find the module `mcp_server_git`",
             ),
             ("Error: Cannot find module 'express'".to_owned(), "`npm install`"),
             ("BRAVE_API_KEY environment variable is required".to_owned(), "`BRAVE_API_KEY`"),
             (
                 format!("Error: ENOENT: no such file or directory, open '{}'", at(".ssh")),
-                "which may contain secrets: add it to `read` in `[servers.x]` by hand if that is meant",
+                "which may contain secrets: if the server needs it, add it to `read` in `[servers.x]` yourself",
             ),
         ];
         for (text, words) in table {
@@ -601,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_short_plain_and_without_secrets() {
+    fn shown_output_is_short_and_has_no_escapes_or_secrets() {
         let own = permissions(Path::new("/nowhere"));
         let flood = "line\n".repeat(1000);
         let text = format!(

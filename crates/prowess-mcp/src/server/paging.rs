@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_or_goes_moves_no_other() {
+    fn an_added_or_removed_item_does_not_move_the_next_page() {
         let before = names(0, 1100);
         let first = page_of(&before, None);
         assert_eq!(first.items.last().map(String::as_str), Some("00499"));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_much_is_told_in_small_pages() {
+    fn costly_items_make_small_pages() {
         let names = names(0, 10);
         let items = names.iter().map(|it| (it, it));
         let page = page("names", None, items, |it| Some((it, MAX_COST / 2))).unwrap();

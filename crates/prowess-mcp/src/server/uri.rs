@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn every_path_survives_a_round_trip() {
         for path in ["SKILL.md", "a/b/c.txt", "my file (1).md", "é/%2F?#.md", "a:b@c", "..."] {
             let uri = child_uri("skill://project/one", path);
             assert!(uri.bytes().all(|it| it.is_ascii_graphic()), "{uri}");

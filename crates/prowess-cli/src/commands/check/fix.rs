@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     commands::{count, finding_json},
-    diff::{diff, for_file, for_terminal, head},
+    diff::{diff, diff_head, for_file, for_terminal},
     host,
     printer::Printer,
     safe, trust,
@@ -92,7 +92,7 @@ pub(super) struct FixedFile {
 
 /// Fixes every file with findings; files without a result are left out. For people, a change of all
 /// line ends is one line of the diff.
-pub(super) fn all(
+pub(super) fn fix_files(
     args: &FixArgs,
     checked: &CheckResult,
     profile: Profile,
@@ -121,7 +121,7 @@ pub(super) fn all(
 }
 
 /// Removes the fixed findings.
-pub(super) fn remaining(findings: &mut Vec<Finding>, files: &[FixedFile]) {
+pub(super) fn remove_fixed(findings: &mut Vec<Finding>, files: &[FixedFile]) {
     let fixed: HashSet<_> = files.iter().flat_map(|it| &it.findings).map(key_of).collect();
     findings.retain(|it| !fixed.contains(&key_of(it)));
 }
@@ -157,7 +157,7 @@ impl FixedFile {
 
 /// Notes how many findings `--fix` would fix, including hidden ones, and how names are changed,
 /// unless that was requested.
-pub(super) fn offer(
+pub(super) fn note_fixes(
     args: &FixArgs,
     checked: &CheckResult,
     profile: Profile,
@@ -167,7 +167,7 @@ pub(super) fn offer(
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     if !args.fix && checked.findings.iter().any(|it| has_fix(it.rule, profile)) {
         let args = FixArgs { fix: true, dry_run: true, rename: None };
-        let fixed = all(&args, checked, profile, limits, true);
+        let fixed = fix_files(&args, checked, profile, limits, true);
         let fixed: Vec<&Finding> = fixed.iter().flat_map(|it| &it.findings).collect();
         let hidden = fixed.iter().filter(|it| it.severity < least).count();
         let hidden = match hidden {
@@ -191,7 +191,11 @@ pub(super) fn offer(
 }
 
 /// Prints the changes and their result.
-pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -> Result<()> {
+pub(super) fn print_changes(
+    args: &FixArgs,
+    files: &[FixedFile],
+    printer: &mut Printer,
+) -> Result<()> {
     for file in files.iter().filter(|it| !it.diff.is_empty()) {
         let is_read = printer.is_terminal || printer.colored;
         let diff =
@@ -251,18 +255,20 @@ impl FileFix<'_> {
         findings.iter_mut().for_each(|it| it.path.clone_from(&self.file.path));
         fixed.left = left;
         let named = match self.args.rename {
-            Some(Rename::Name) if self.is_asked_for() => Some(self.named_by_folder(&after)),
-            Some(Rename::Lowercase) if self.is_asked_for() => Some(self.named_lowercase(&after)),
+            Some(Rename::Name) if self.is_asked_for() => Some(self.with_folder_name(&after)),
+            Some(Rename::Lowercase) if self.is_asked_for() => {
+                Some(self.with_lowercase_name(&after))
+            }
             _ => None,
         };
         let named = named.transpose();
         if let Ok(Some(named)) = &named {
             after.clone_from(named);
-            findings.extend(self.cleared());
+            findings.extend(self.cleared_findings());
         }
         if after != before {
             if !self.args.dry_run {
-                let kept = self.keep(&before, &after);
+                let kept = self.record(&before, &after);
                 let written = root.rewrite(inside, &before, &after);
                 if let (Err(_), Some((history, time))) = (&written, kept) {
                     history.forget(time);
@@ -272,7 +278,7 @@ impl FileFix<'_> {
             fixed.diff = self.diff(&before, &after, &findings);
         }
         fixed.findings = findings;
-        if let Some((from, to)) = self.renaming(inside, &after) {
+        if let Some((from, to)) = self.path_to_rename(inside, &after) {
             let folder = self.file.path.parent().unwrap_or(Path::new(""));
             let new = match from == inside {
                 true => folder.join(&to),
@@ -284,14 +290,14 @@ impl FileFix<'_> {
                 false => new.join(real.file_name().unwrap_or_default()),
             });
             if matches!(named, Ok(None)) {
-                fixed.findings.extend(self.cleared());
+                fixed.findings.extend(self.cleared_findings());
             }
         }
         named.map(drop)
     }
 
     /// Records the content of the file for `prowess undo`, if there is a history.
-    fn keep(&self, before: &[u8], after: &[u8]) -> Option<(&ChangeHistory, u64)> {
+    fn record(&self, before: &[u8], after: &[u8]) -> Option<(&ChangeHistory, u64)> {
         let (history, path) = (self.history?, fs::canonicalize(self.real()).ok()?);
         let mode = fs::metadata(&path).ok()?.permissions().mode();
         let time = history.keep(&path, Some((before, mode)), after).ok()?;
@@ -317,7 +323,7 @@ impl FileFix<'_> {
     }
 
     /// Returns the findings that a renaming clears.
-    fn cleared(&self) -> impl Iterator<Item = Finding> {
+    fn cleared_findings(&self) -> impl Iterator<Item = Finding> {
         let rename = self.args.rename;
         self.found
             .iter()
@@ -326,14 +332,14 @@ impl FileFix<'_> {
     }
 
     /// Returns the text with the name of its folder.
-    fn named_by_folder(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+    fn with_folder_name(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let folder = folder_name(self.real()).unwrap_or_default().to_string_lossy();
-        self.named(bytes, &folder)
+        self.with_name(bytes, &folder)
     }
 
     /// Returns the text with its name in lowercase letters and digits joined by hyphens, unless
     /// another folder has that name.
-    fn named_lowercase(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+    fn with_lowercase_name(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let manifest = parse(bytes, None, Profile::Lenient).manifest;
         let name = lowercase(manifest.as_ref().map_or("", |it| &it.name));
         let folder = self.real().parent().unwrap_or(Path::new("")).with_file_name(&name);
@@ -343,10 +349,10 @@ impl FileFix<'_> {
             let cannot = format!("cannot rename the skill in `{path}` to `{name}`");
             return Err(anyhow!("`{folder}` is already there").context(cannot));
         }
-        self.named(bytes, &name)
+        self.with_name(bytes, &name)
     }
 
-    fn named(&self, bytes: &[u8], name: &str) -> Result<Vec<u8>> {
+    fn with_name(&self, bytes: &[u8], name: &str) -> Result<Vec<u8>> {
         let path = self.file.path.display();
         let cannot = || format!("cannot rename the skill in `{path}` to `{name}`");
         self.refuse_link().and_then(|()| check_name(name)).with_context(cannot)?;
@@ -355,7 +361,7 @@ impl FileFix<'_> {
     }
 
     /// Returns the path to rename, relative to the root, and its new name.
-    fn renaming(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
+    fn path_to_rename(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
         let rename = self.args.rename.filter(|_| self.is_asked_for())?;
         if rename == Rename::File {
             return Some((inside.to_owned(), SKILL_FILE.to_owned()));
@@ -408,7 +414,7 @@ impl FileFix<'_> {
             notes.push_str("\\ lines end with LF\n");
         }
         match diff(&path, &before, &after, AROUND) {
-            text if text.is_empty() => head(&path) + &notes,
+            text if text.is_empty() => diff_head(&path) + &notes,
             text => text + &notes,
         }
     }

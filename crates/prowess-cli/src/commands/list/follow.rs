@@ -14,7 +14,7 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     context, host,
-    printer::{Printer, broken, painted, placed},
+    printer::{Printer, finding_text, paint, wrap_message},
     safe,
 };
 
@@ -28,14 +28,14 @@ const YELLOW: Style = AnsiColor::Yellow.on_default();
 /// Prints the list, and each change of it until the program is ended.
 pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     if context::directories(&context::config(global)?, global).is_empty() {
-        return Err(CliError::unable("there is no directory to watch")
+        return Err(CliError::new("there is no directory to watch")
             .hint("name one with `--dir DIR` or `--preset NAME`")
             .into());
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut stop = {
         let _signals = runtime.enter();
-        Box::pin(host::stop()?)
+        Box::pin(host::stop_signal()?)
     };
     let live_library = context::live_library(global, true, printer)?;
     let mut last = live_library.library();
@@ -132,7 +132,7 @@ fn print_change(change: &LibraryChange<'_>, printer: &mut Printer) -> Result<()>
     let (name, rest) = (safe::line(name), safe::line(rest));
     let room = printer.width.map(|it| it.saturating_sub(name.width() + 4).max(10));
     let rest = room.map_or_else(|| rest.to_string(), |it| safe::cut(&rest, it));
-    let (sign, name) = (painted(sign, style, printer.colored), printer.name(&name));
+    let (sign, name) = (paint(sign, style, printer.colored), printer.name(&name));
     match rest.is_empty() {
         true => printer.line(format_args!("{sign} {name}")),
         false => printer.line(format_args!("{sign} {name}  {}", printer.dim(&rest))),
@@ -142,10 +142,11 @@ fn print_change(change: &LibraryChange<'_>, printer: &mut Printer) -> Result<()>
 /// Prints a whole finding, wrapped.
 fn print_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Printer) -> Result<()> {
     let label = format!("{}[{}]", finding.severity, finding.rule.code);
-    let text = format!("{sign} {label}  {}", safe::line(&placed(finding)));
-    let text = printer.width.map_or_else(|| text.clone(), |it| broken(&text, it, "  ").join("\n"));
+    let text = format!("{sign} {label}  {}", safe::line(&finding_text(finding)));
+    let text =
+        printer.width.map_or_else(|| text.clone(), |it| wrap_message(&text, it, "  ").join("\n"));
     let message = text.strip_prefix(&format!("{sign} {label}")).unwrap_or_default();
-    let (sign, label) = (painted(sign, style, printer.colored), printer.name(&label));
+    let (sign, label) = (paint(sign, style, printer.colored), printer.name(&label));
     printer.line(format_args!("{sign} {label}{}", printer.dim(message)))
 }
 

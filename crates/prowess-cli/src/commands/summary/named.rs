@@ -44,7 +44,7 @@ impl SummaryScope {
     }
 
     /// Removes everything else from a checkup. The verdicts were given with everything in place.
-    pub(super) fn narrow(&self, checkup: &mut Checkup) {
+    pub(super) fn restrict(&self, checkup: &mut Checkup) {
         if self.is_everything() {
             return;
         }

@@ -59,7 +59,7 @@ fn flow(text: &str, first: Frame) -> String {
     while let Some(c) = rest.chars().next() {
         let Some(frame) = frames.last_mut() else { break };
         let length = match c {
-            '"' | '\'' => quoted(rest, c),
+            '"' | '\'' => quoted_length(rest, c),
             '{' | '[' => {
                 let inner = frame.inner(c == '[');
                 frames.push(inner);
@@ -118,7 +118,7 @@ fn flow(text: &str, first: Frame) -> String {
 }
 
 /// Returns the length of the quoted string at the start of a text.
-fn quoted(text: &str, quote: char) -> usize {
+fn quoted_length(text: &str, quote: char) -> usize {
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
         match c {
