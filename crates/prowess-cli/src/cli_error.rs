@@ -29,7 +29,7 @@ impl CliError {
         self
     }
 
-    pub(crate) fn tell(&self, printer: &mut Printer) {
+    pub(crate) fn print(&self, printer: &mut Printer) {
         printer.error_text(&self.message);
         self.hints.iter().for_each(|it| printer.hint(it));
     }

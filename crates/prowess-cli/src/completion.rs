@@ -87,7 +87,7 @@ pub(crate) fn settings() -> ArgValueCandidates {
 
 /// Completes the rules of `check`.
 pub(crate) fn rules() -> ArgValueCandidates {
-    named(RULES.iter().map(|it| (it.code, it.summary)))
+    from_list(RULES.iter().map(|it| (it.code, it.summary)))
 }
 
 /// Completes the skills that clients may find, and paths.
@@ -144,7 +144,7 @@ fn default_models() -> Vec<(&'static str, &'static str)> {
 /// Completes the providers.
 #[cfg(feature = "agent")]
 pub(crate) fn providers() -> ArgValueCandidates {
-    named(connection::providers().map(|it| (it, "")))
+    from_list(connection::providers().map(|it| (it, "")))
 }
 
 /// Completes the configured servers.
@@ -158,16 +158,18 @@ pub(crate) fn servers() -> ArgValueCandidates {
 
 /// Completes the clients of the ecosystem.
 pub(crate) fn clients() -> ArgValueCandidates {
-    named(CLIENTS.iter().map(|it| (it.name, it.label)))
+    from_list(CLIENTS.iter().map(|it| (it.name, it.label)))
 }
 
 /// Completes the presets, each with its first directory.
 pub(crate) fn presets() -> ArgValueCandidates {
-    named(PRESETS.iter().map(|it| (it.name, it.directories.first().copied().unwrap_or_default())))
+    from_list(
+        PRESETS.iter().map(|it| (it.name, it.directories.first().copied().unwrap_or_default())),
+    )
 }
 
 /// Completes from a fixed list of names with descriptions.
-pub(crate) fn named(
+pub(crate) fn from_list(
     all: impl Iterator<Item = (&'static str, &'static str)> + Clone + Send + Sync + 'static,
 ) -> ArgValueCandidates {
     ArgValueCandidates::new(move || {

@@ -41,7 +41,7 @@ impl Installer {
     /// Installs the missing packages of a server; returns whether there were any.
     #[cfg(feature = "http")]
     async fn install(&self, set: &ServerSetting, printer: &mut Printer) -> Result<bool> {
-        let lacking = self.preparer.as_ref().and_then(|it| Some((it, lacking(it, set)?)));
+        let lacking = self.preparer.as_ref().and_then(|it| Some((it, missing_packages(it, set)?)));
         let Some((preparer, recipe)) = lacking else { return Ok(false) };
         let choice = PrepareChoice { yes: true, is_server: true, ..PrepareChoice::default() };
         let name = &set.description.name;
@@ -80,7 +80,7 @@ pub(crate) async fn connect(
 
 /// Returns the packages that a server fetches, unless they are installed.
 #[cfg(feature = "http")]
-fn lacking(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
+fn missing_packages(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
     let Transport::Program(program) = &set.description.transport else { return None };
     let command = program.packages()?.ok()?;
     let recipe = command.recipe(&preparer.search).ok()?;

@@ -518,8 +518,8 @@ pub(crate) fn target_store(global: &Global, printer: &mut Printer) -> Result<Opt
 /// Returns the store to write to; if none is configured, the first existing client directory of
 /// this project, or `.agents/skills`, which most clients read.
 pub(crate) fn target_store_or_here(global: &Global, printer: &mut Printer) -> Result<TargetStore> {
-    if let Some(shelf) = target_store(global, printer)? {
-        return Ok(shelf);
+    if let Some(target) = target_store(global, printer)? {
+        return Ok(target);
     }
     let project = here_directories(global).into_iter().find(|it| it.scope == Scope::Project);
     let directory = project.unwrap_or_else(|| Directory::new(".agents/skills"));

@@ -118,7 +118,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let status = match error.downcast_ref::<CliError>() {
                 Some(fault) => {
-                    fault.tell(&mut printer);
+                    fault.print(&mut printer);
                     fault.status
                 }
                 None => {

@@ -358,7 +358,7 @@ impl Printer {
     }
 
     /// Returns an outcome whose hint has complete commands.
-    pub(crate) fn outcome(&self, outcome: &Outcome) -> Outcome {
+    pub(crate) fn with_full_hint(&self, outcome: &Outcome) -> Outcome {
         Outcome {
             hint: outcome.hint.as_deref().map(|it| self.with_directory_flags(it)),
             ..outcome.clone()

@@ -186,12 +186,12 @@ fn begin_in_file(when: &str, keep: usize) -> Result<OpenSession> {
     let name = names.find(|it| session_path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();
     let path = session_path(&name)?;
     let kept = OpenSession { fresh: Some(path.clone()), ..open_session(&path, &name)? };
-    prune(keep);
+    remove_oldest(keep);
     Ok(kept)
 }
 
 /// Removes the oldest sessions with generated names, unless they are open.
-fn prune(keep: usize) {
+fn remove_oldest(keep: usize) {
     let mut unnamed: Vec<_> = session_names().into_iter().filter(|it| is_unnamed(it)).collect();
     unnamed.sort_by_key(|it| std::cmp::Reverse(last_changed(it)));
     for path in unnamed.iter().skip(keep).filter_map(|it| session_path(it).ok()) {

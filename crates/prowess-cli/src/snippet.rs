@@ -70,7 +70,7 @@ impl Problem<'_> {
         let room = width.saturating_sub(GUTTER).min(LONGEST_MARK);
         // A blank line has nothing to mark.
         let excerpt = self.excerpt.filter(|it| !it.trim().is_empty());
-        let shown = excerpt.map(|line| SafeLine::new(line, self.columns).within(room));
+        let shown = excerpt.map(|line| SafeLine::new(line, self.columns).fit_mark(room));
         let group = Group::with_level(match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -131,7 +131,7 @@ impl SafeLine {
     }
 
     /// Shortens the mark to the room: a wider one would make the whole line be printed.
-    fn within(mut self, room: usize) -> Self {
+    fn fit_mark(mut self, room: usize) -> Self {
         let mut used = 0;
         let fits = self.text[self.start..self.end].chars().take_while(|c| {
             used += c.width().unwrap_or(0);

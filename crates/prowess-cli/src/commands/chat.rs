@@ -194,7 +194,7 @@ impl Chat {
                 let library = self.conversation.stack.provider.library();
                 match unknown_invocation(name, commands, &library) {
                     None => return self.turn(Some(text.to_owned()), printer),
-                    Some(fault) => fault.tell(printer),
+                    Some(fault) => fault.print(printer),
                 }
                 self.last = ExitStatus::Failure;
             }

@@ -91,11 +91,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         return Ok(status);
     }
-    let shelf = context::target_store_or_here(global, printer)?;
-    match shelf.store.create(&entry) {
+    let target = context::target_store_or_here(global, printer)?;
+    match target.store.create(&entry) {
         Ok(entry) => {
-            print_record(&entry, &shelf, printer)?;
-            let folder = shelf.document(&entry);
+            print_record(&entry, &target, printer)?;
+            let folder = target.document(&entry);
             let profile = global.profile.into();
             // Infos are as often about text that this command generated.
             let least = if printer.verbose { Severity::Info } else { Severity::Warning };
@@ -106,13 +106,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.note(&format!("`{}` is active", args.name));
             if matches!(&entry.definition, Definition::Instruction { content } if content.trim().is_empty())
             {
-                let path = shelf.document(&entry);
+                let path = target.document(&entry);
                 printer.warning(&format!(
                     "it has no instructions yet; add them to `{}`",
                     path.display()
                 ));
             }
-            if trust::is_needed(&shelf.path, global) {
+            if trust::is_needed(&target.path, global) {
                 printer.note("`prowess run` will ask whether you trust this project; `prowess trust .` trusts it now");
             }
             Ok(ExitStatus::Success)
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 
 fn report_error(error: &anyhow::Error, printer: &mut Printer) -> ExitStatus {
     if let Some(fault) = error.downcast_ref::<CliError>() {
-        fault.tell(printer);
+        fault.print(printer);
         return fault.status;
     }
     printer.error(error);

@@ -13,10 +13,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    let shelf = context::store_of_skill(&args.name, global, printer)?;
-    match shelf.store.deactivate(&args.name) {
+    let target = context::store_of_skill(&args.name, global, printer)?;
+    match target.store.deactivate(&args.name) {
         Ok(entry) => {
-            print_record(&entry, &shelf, printer)?;
+            print_record(&entry, &target, printer)?;
             printer.note(&format!(
                 "`{}` is disabled for Prowess; other clients still load it",
                 args.name

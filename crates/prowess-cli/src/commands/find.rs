@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
     let Matching { strategy, threshold: activation, .. } = config.matching();
     // A search shows weak matches too, unless a threshold is set.
-    let threshold = args.threshold.or(config.matching.threshold.given().copied());
+    let threshold = args.threshold.or(config.matching.threshold.explicit().copied());
     let finder = Finder {
         library,
         args,

@@ -51,11 +51,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
     }
 
-    let shelf = context::target_store_or_here(global, printer)?;
-    match shelf.store.add(&Files::from([(SKILL_FILE.to_owned(), text.into_bytes())])) {
+    let target = context::target_store_or_here(global, printer)?;
+    match target.store.add(&Files::from([(SKILL_FILE.to_owned(), text.into_bytes())])) {
         Ok(entry) => {
-            print_record(&entry, &shelf, printer)?;
-            let folder = shelf.path.join(&args.name);
+            print_record(&entry, &target, printer)?;
+            let folder = target.path.join(&args.name);
             printer.note(&format!(
                 "fill in everything marked TODO, then run `prowess check {}`",
                 folder.display()

@@ -14,20 +14,20 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    let shelf = context::store_of_skill(&args.name, global, printer)?;
+    let target = context::store_of_skill(&args.name, global, printer)?;
     let name = &args.name;
     // A folder that is not a valid skill can be removed too.
-    let entry = shelf.store.get(name);
-    if let Err(error) = shelf.store.delete(name) {
+    let entry = target.store.get(name);
+    if let Err(error) = target.store.delete(name) {
         return report_missing_skill(error, global, printer);
     }
     match entry {
-        Ok(entry) => print_record(&entry, &shelf, printer)?,
+        Ok(entry) => print_record(&entry, &target, printer)?,
         Err(_) if printer.json => {
-            let path = shelf.path.join(name);
+            let path = target.path.join(name);
             printer.document(&json!({ "name": name, "path": path.to_string_lossy() }))?;
         }
-        Err(_) => printer.line(safe::line(&shelf.path.join(name).to_string_lossy()))?,
+        Err(_) => printer.line(safe::line(&target.path.join(name).to_string_lossy()))?,
     }
     printer.flush()?;
     printer.note(&format!("`{name}` is removed; `prowess undo {name}` restores it"));

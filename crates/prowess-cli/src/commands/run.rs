@@ -236,7 +236,7 @@ impl Args {
 
     /// Returns the first folder among the arguments of a script that reports that it could not
     /// write.
-    fn unwritable(&self, outcome: &Outcome) -> Option<String> {
+    fn unwritable_folder(&self, outcome: &Outcome) -> Option<String> {
         let stderr = &outcome.stderr.as_ref()?.text;
         let is_refused = READ_ONLY.iter().any(|it| stderr.contains(it));
         let mut named = self.arguments.iter().filter(|it| Path::new(it).is_dir());
@@ -357,7 +357,7 @@ async fn run_plan(
                     printer.note(&format!("step {} of {}: {}", step.step, plan.len(), step.tool));
                 }
                 Some(outcome) => {
-                    let outcome = printer.outcome(outcome);
+                    let outcome = printer.with_full_hint(outcome);
                     let told =
                         tool::print_output(&outcome, false, printer).and_then(|()| printer.flush());
                     printed = std::mem::replace(&mut printed, Ok(())).and(told);
@@ -845,7 +845,7 @@ fn print_hint(
         } else if let Some(program) = program {
             let install = install_system_programs(&[program]);
             printer.hint(&install.unwrap_or_else(|| format!("`{program}` is not installed")));
-        } else if let Some(folder) = args.unwritable(outcome) {
+        } else if let Some(folder) = args.unwritable_folder(outcome) {
             printer.hint(&format!("`--write {}` lets it write there", shell_quote(&folder)));
         } else if outcome.denied.iter().any(|it| it.contains("socket (IPv")) {
             printer.hint("`--net HOST` lets it reach a host");
@@ -879,7 +879,7 @@ fn print_outcome(
     is_plan_shown: bool,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
-    let mut outcome = printer.outcome(outcome);
+    let mut outcome = printer.with_full_hint(outcome);
     outcome.hint = outcome.hint.as_deref().map(complete_hint);
     let outcome = &outcome;
     if printer.json {

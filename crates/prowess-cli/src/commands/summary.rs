@@ -100,7 +100,7 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
         },
         advice,
         plugins: plugin_directory(&surroundings).filter(|_| named.directories.is_empty()),
-        counted: SkillCount::among(paths, &library),
+        counted: SkillCount::of_files(paths, &library),
         left_out,
         checkup: &checkup,
         clients: &clients,

@@ -295,7 +295,7 @@ fn print_outcome(
     is_skill_text: bool,
     printer: &mut Printer,
 ) -> Result<()> {
-    let outcome = &printer.outcome(outcome);
+    let outcome = &printer.with_full_hint(outcome);
     if printer.json {
         return printer.document(&json!({ "tool": name, "outcome": outcome }));
     }

@@ -96,18 +96,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.warning(&format!("the settings of the project are ignored: {error:#}"));
     }
     let global = &global;
-    let shelf = context::store_of_removed_skill(args.name.as_deref(), global, printer)?;
+    let target = context::store_of_removed_skill(args.name.as_deref(), global, printer)?;
     let history = host::history();
     let mut changes: Vec<Change> = Vec::new();
     match history.as_ref().map_or_else(|| Ok(Vec::new()), ChangeHistory::list) {
         Ok(records) => changes.extend(records.into_iter().map(Change::File)),
         Err(error) => printer.warning(&format!("the history of changes cannot be read: {error}")),
     }
-    let removed = match shelf.store.removed() {
+    let removed = match target.store.removed() {
         Ok(removed) => removed,
         Err(error) => return Ok(report_store_error(error, printer)),
     };
-    let directory = absolute(shelf.store.path());
+    let directory = absolute(target.store.path());
     changes.extend(removed.into_iter().map(|(time, name)| Change::Skill {
         time,
         name,
@@ -167,7 +167,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             return report_nothing(&elsewhere, !here.is_empty(), &project, printer);
         }
         // A folder may have another name than its skill.
-        _ => restore_skill(&shelf, args.name.as_deref(), printer),
+        _ => restore_skill(&target, args.name.as_deref(), printer),
     }?;
     skipped.note(printer);
     if args.name.is_none() {
@@ -553,20 +553,20 @@ fn report_failure(error: UndoError, next: Option<&Change>, printer: &mut Printer
 }
 
 fn restore_skill(
-    shelf: &TargetStore,
+    target: &TargetStore,
     name: Option<&str>,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
-    let name = match shelf.store.undo(name) {
+    let name = match target.store.undo(name) {
         Ok(name) => name,
         Err(error) => return Ok(report_store_error(error, printer)),
     };
-    match shelf.store.get(&name) {
-        Ok(entry) => print_record(&entry, shelf, printer)?,
+    match target.store.get(&name) {
+        Ok(entry) => print_record(&entry, target, printer)?,
         // The removed folder was not a skill.
         Err(error) => printer.warning(&error.to_string()),
     }
-    printer.note(&format!("`{name}` is restored in `{}`", shelf.path.display()));
+    printer.note(&format!("`{name}` is restored in `{}`", target.path.display()));
     Ok(ExitStatus::Success)
 }
 

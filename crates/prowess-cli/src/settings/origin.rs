@@ -78,7 +78,7 @@ impl<T> Setting<T> {
     }
 
     /// Returns the value, if it is not the default.
-    pub fn given(&self) -> Option<&T> {
+    pub fn explicit(&self) -> Option<&T> {
         (self.origin != SettingOrigin::Default).then_some(&self.value)
     }
 

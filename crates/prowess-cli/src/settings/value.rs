@@ -291,7 +291,7 @@ impl<T: Value> Slot for Setting<T> {
             *self = Self { value, origin };
             return;
         }
-        let is_given = self.given().is_some();
+        let is_set = self.explicit().is_some();
         let (portion, reason) = match facts.right {
             ProjectRight::Nothing => (Portion::nothing(), "a project's file cannot set it"),
             ProjectRight::Stricter => {
@@ -305,7 +305,7 @@ impl<T: Value> Slot for Setting<T> {
                 (portion, "a project's file can only narrow what you allow")
             }
             ProjectRight::More => (value.extend_list(&self.value), not_addable(key)),
-            ProjectRight::InsideUnset | ProjectRight::Unset if is_given => {
+            ProjectRight::InsideUnset | ProjectRight::Unset if is_set => {
                 (Portion::nothing(), "a project's file cannot replace what you have set")
             }
             ProjectRight::Inside | ProjectRight::InsideUnset => (

@@ -922,7 +922,7 @@ mod what_is_wrong_is_said_with_its_line {
     }
 
     #[test]
-    fn what_a_server_is_given_is_not_shown() {
+    fn what_a_server_is_set_is_not_shown() {
         let url = "https://me:s3cret@example.org/mcp?token=s3cret";
         let user = format!(
             "[servers.docs]\nurl = \"{url}\"\nheaders = {{ Authorization = \"s3cret\" }}\n\
@@ -1404,8 +1404,8 @@ mod a_project_gets_a_first_file {
         let lines = lines.filter(|it| !it.contains('`'));
         let toml: String = lines.map(|it| format!("{it}\n")).collect();
         let config = load(&toml).unwrap();
-        assert!(config.policy.commands.given().is_some(), "{toml}");
-        assert!(config.limits.timeout.given().is_some(), "{toml}");
+        assert!(config.policy.commands.explicit().is_some(), "{toml}");
+        assert!(config.limits.timeout.explicit().is_some(), "{toml}");
     }
 
     #[test]

@@ -249,11 +249,15 @@ impl ServerPermissions {
         }
         paths(line).into_iter().find_map(|path| {
             let path = self.directory.join(path);
-            if is_unwritable { self.unwritable(&path) } else { self.unreadable(&path) }
+            if is_unwritable {
+                self.explain_unwritable(&path)
+            } else {
+                self.explain_unreadable(&path)
+            }
         })
     }
 
-    fn unreadable(&self, path: &Path) -> Option<String> {
+    fn explain_unreadable(&self, path: &Path) -> Option<String> {
         if let Ok(own) = path.strip_prefix(&self.work) {
             let is_at_home = self.home.as_ref().is_some_and(|it| it.join(own).exists());
             let is_own = own.as_os_str().is_empty() || !is_at_home;
@@ -283,7 +287,7 @@ impl ServerPermissions {
         Some(format!("it tried to open `{shown}`{remedy}"))
     }
 
-    fn unwritable(&self, path: &Path) -> Option<String> {
+    fn explain_unwritable(&self, path: &Path) -> Option<String> {
         let folder = if path.is_dir() { path } else { path.parent()? };
         let folder = folder.ancestors().find(|it| it.is_dir())?;
         let real = fs::canonicalize(folder).ok()?;

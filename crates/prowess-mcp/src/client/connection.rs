@@ -137,7 +137,7 @@ impl Connection {
             Err(
                 ClientInitializeError::ConnectionClosed(_)
                 | ClientInitializeError::TransportError { .. },
-            ) => Err(monitor.gone()),
+            ) => Err(monitor.end_reason()),
             Err(error) => Err(Failure::NotMcp(error.to_string())),
         }
     }

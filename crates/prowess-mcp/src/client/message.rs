@@ -31,7 +31,7 @@ pub(super) fn is_deep(message: &[u8]) -> bool {
 
 /// Whether a message says that a program supports 2026-07-28; `None` if it is not an answer to
 /// that.
-pub(super) fn discovered(message: &[u8]) -> Option<bool> {
+pub(super) fn discovery_answer(message: &[u8]) -> Option<bool> {
     // No other message has this ID, and few contain the word: only those are parsed here.
     let text = std::str::from_utf8(message).ok().filter(|it| it.contains(PROBE))?;
     let message: Value = serde_json::from_str(text).ok()?;

@@ -91,7 +91,7 @@ impl TrafficMonitor {
     }
 
     /// Returns the reason why it is gone.
-    pub(super) fn gone(&self) -> Failure {
+    pub(super) fn end_reason(&self) -> Failure {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         trouble.map_or(Failure::Gone, Failure::Connection)
     }
@@ -100,7 +100,7 @@ impl TrafficMonitor {
         match error {
             _ if self.is_flooded() => Failure::Flood,
             ServiceError::McpError(error) => Failure::Error(error.message.into()),
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => self.gone(),
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => self.end_reason(),
             error => Failure::NotMcp(error.to_string()),
         }
     }

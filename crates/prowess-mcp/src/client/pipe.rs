@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{
     failure::ConnectionFailure,
-    message::{DEPTH, PROBE, client_info, discovered, is_deep, without_meta},
+    message::{DEPTH, PROBE, client_info, discovery_answer, is_deep, without_meta},
     monitor::TrafficMonitor,
 };
 
@@ -64,7 +64,7 @@ where
         let answered = async {
             while self.read.read_until(b'\n', &mut self.line).await? > 0 {
                 self.monitor.inspect(&self.line);
-                let knows = discovered(&self.line);
+                let knows = discovery_answer(&self.line);
                 self.line.clear();
                 if let Some(knows) = knows {
                     return Ok(knows);
@@ -96,7 +96,7 @@ where
             while read.read_until(b'\n', line).await.is_ok_and(|it| it > 0) {
                 monitor.inspect(line);
                 // The request has timed out: the SDK does not know it.
-                if let Some(knows) = discovered(line) {
+                if let Some(knows) = discovery_answer(line) {
                     *late = Some(knows);
                 } else if is_deep(line) {
                     // The SDK drops messages that it cannot parse, and the caller would wait for

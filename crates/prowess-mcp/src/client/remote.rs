@@ -94,7 +94,7 @@ impl Remote {
         let patience = Patience { connect, idle: Duration::MAX, total: Duration::MAX };
         let wire = Wire::new(patience).with_hosts(hosts.clone());
         let base = Post { url, headers, body: Vec::new(), max_body: u64::MAX };
-        wire.check(&base).map_err(|error| trouble(&error))?;
+        wire.check(&base).map_err(|error| connection_failure(&error))?;
         Ok(Self { wire, base, bearer: None, hosts })
     }
 
@@ -147,13 +147,13 @@ impl StreamableHttpClient for RemoteRequest {
                     Err(_) if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
                         Ok(Posted::Accepted)
                     }
-                    Err(error) => Err(self.fail(nonsense(&error.to_string()))),
+                    Err(error) => Err(self.fail(not_mcp(&error.to_string()))),
                 }
             }
             200..300 if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
                 Ok(Posted::Accepted)
             }
-            200..300 => Err(self.fail(nonsense("its answer is neither JSON nor events"))),
+            200..300 => Err(self.fail(not_mcp("its answer is neither JSON nor events"))),
             status => {
                 let refusal_of_token = self.refusal_of_token(&incoming);
                 let is_answer = kind.starts_with(JSON)
@@ -232,7 +232,7 @@ impl RemoteRequest {
         let Some(bearer) = &self.remote.bearer else { return self.post(method, post).await };
         let token = bearer.token().await.map_err(|it| self.fail(no_token(bearer, &it)))?;
         let Some(token) = token else { return self.post(method, post).await };
-        let incoming = self.post(method.clone(), authorized(&post, token.reveal())).await?;
+        let incoming = self.post(method.clone(), with_token(&post, token.reveal())).await?;
         if incoming.status != 401 {
             return Ok(incoming);
         }
@@ -240,7 +240,7 @@ impl RemoteRequest {
         let renewed = bearer.renew(&token).await;
         match renewed.map_err(|it| self.fail(no_token(bearer, &it)))? {
             Some(renewed) if renewed != token => {
-                self.post(method, authorized(&post, renewed.reveal())).await
+                self.post(method, with_token(&post, renewed.reveal())).await
             }
             _ => Ok(incoming),
         }
@@ -248,7 +248,7 @@ impl RemoteRequest {
 
     async fn post(&self, method: Method, post: Post) -> Result<Incoming, RemoteError> {
         let sent = self.remote.wire.send(method, post).await;
-        sent.map_err(|error| self.fail(trouble(&error)))
+        sent.map_err(|error| self.fail(connection_failure(&error)))
     }
 
     /// Returns the error if a token is missing, or insufficient.
@@ -281,10 +281,10 @@ impl RemoteRequest {
     async fn body(&self, incoming: &mut Incoming) -> Result<Vec<u8>, RemoteError> {
         let mut body = Vec::new();
         while let Some(bytes) =
-            incoming.chunk().await.map_err(|error| self.fail(trouble(&error)))?
+            incoming.chunk().await.map_err(|error| self.fail(connection_failure(&error)))?
         {
             if !self.monitor.count(bytes.len()) {
-                return Err(RemoteError::Client(flood()));
+                return Err(RemoteError::Client(flood_error()));
             }
             body.extend(bytes);
         }
@@ -299,7 +299,7 @@ impl RemoteRequest {
                 incoming.chunk().await.map_err(|error| RequestFailure(error.to_string()))?;
             let Some(bytes) = chunk else { return Ok(None) };
             if !monitor.count(bytes.len()) {
-                return Err(flood());
+                return Err(flood_error());
             }
             Ok(Some((Bytes::from(bytes), (incoming, monitor))))
         });
@@ -341,7 +341,7 @@ fn refusal(status: u16, body: &[u8]) -> ConnectionFailure {
 }
 
 /// Adds a token to a request.
-fn authorized(post: &Post, token: &str) -> Post {
+fn with_token(post: &Post, token: &str) -> Post {
     let mut post = post.clone();
     post.headers.push(("authorization".to_owned(), format!("Bearer {token}")));
     post
@@ -357,11 +357,11 @@ fn no_token(bearer: &Bearer, error: &LoginError) -> ConnectionFailure {
     ConnectionFailure { status: OutcomeStatus::Failed, message, hint: hint.map(Cow::Owned) }
 }
 
-fn flood() -> RequestFailure {
+fn flood_error() -> RequestFailure {
     RequestFailure("it sends too much".to_owned())
 }
 
-fn nonsense(why: &str) -> ConnectionFailure {
+fn not_mcp(why: &str) -> ConnectionFailure {
     ConnectionFailure {
         status: OutcomeStatus::Failed,
         message: format!("it does not speak MCP: {why}"),
@@ -369,7 +369,7 @@ fn nonsense(why: &str) -> ConnectionFailure {
     }
 }
 
-fn trouble(error: &WireError) -> ConnectionFailure {
+fn connection_failure(error: &WireError) -> ConnectionFailure {
     let mut deepest: Option<&dyn Error> = error.source();
     while let Some(source) = deepest.and_then(Error::source) {
         deepest = Some(source);

@@ -290,7 +290,11 @@ fn node_package(text: &str) -> Result<String, String> {
             !it.is_empty()
                 && it.chars().all(|c: char| c.is_ascii_alphanumeric() || "-._+^~<>=*| ".contains(c))
         });
-    if is_package && text.len() <= LENGTH { Ok(text.to_owned()) } else { Err(foreign(text)) }
+    if is_package && text.len() <= LENGTH {
+        Ok(text.to_owned())
+    } else {
+        Err(not_in_registry(text))
+    }
 }
 
 /// Whether a text is the name or the scope of a package of Node.
@@ -307,7 +311,7 @@ fn python_package(text: &str) -> Result<String, String> {
     let mut package = name.to_owned();
     if let Some((extras, behind)) = rest.strip_prefix('[').and_then(|it| it.split_once(']')) {
         if !extras.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_., ".contains(c)) {
-            return Err(foreign(text));
+            return Err(not_in_registry(text));
         }
         package = format!("{name}[{extras}]");
         rest = behind;
@@ -326,7 +330,7 @@ fn python_package(text: &str) -> Result<String, String> {
             })
             .then(|| format!("{package}{rest}")),
     };
-    package.ok_or_else(|| foreign(text))
+    package.ok_or_else(|| not_in_registry(text))
 }
 
 /// Whether a text is a version of a Python package.
@@ -343,7 +347,7 @@ fn python_name(text: &str) -> &str {
 /// The maximum length of a package.
 const LENGTH: usize = 200;
 
-fn foreign(text: &str) -> String {
+fn not_in_registry(text: &str) -> String {
     format!("`{text}` is not a package of a registry")
 }
 

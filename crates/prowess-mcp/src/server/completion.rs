@@ -35,7 +35,7 @@ pub(crate) fn complete(
             return Err(ErrorData::invalid_params(message, None));
         }
     };
-    Ok(CompleteResult::new(first(all)))
+    Ok(CompleteResult::new(first_choices(all)))
 }
 
 /// Returns the choices of an `argument-hint` at this position: `[staging|production]` has two, and
@@ -66,7 +66,7 @@ fn paths(library: &Library, typed: &str) -> Vec<String> {
 }
 
 /// Returns the first of them, and their number.
-fn first(mut all: Vec<String>) -> CompletionInfo {
+fn first_choices(mut all: Vec<String>) -> CompletionInfo {
     let (total, more) = (all.len(), all.len() > CompletionInfo::MAX_VALUES);
     all.truncate(CompletionInfo::MAX_VALUES);
     let total = u32::try_from(total).ok();

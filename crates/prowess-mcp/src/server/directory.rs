@@ -9,7 +9,7 @@ use crate::server::{
     media_type::{DIRECTORY, media_type},
     paging::{Page, page},
     publishable::{PublishableSkill, UriTarget, skills_in_scope},
-    resources::{malformed, short_uri, unserved},
+    resources::{malformed_uri, short_uri, unserved_uri},
     server_state::ServerState,
     uri::{self, Uri},
 };
@@ -20,9 +20,9 @@ pub(crate) fn read(
     uri: &str,
     cursor: Option<&str>,
 ) -> Result<Page<Resource>, ErrorData> {
-    let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
+    let found = Uri::read(uri).map_err(|why| malformed_uri(uri, why))?;
     let library = served.library();
-    let none = || unserved(uri, format!("{} is not a directory", short_uri(uri)));
+    let none = || unserved_uri(uri, format!("{} is not a directory", short_uri(uri)));
     match UriTarget::find(&library, &found).ok_or_else(none)? {
         UriTarget::Scope(scope) => skills(served, &library, scope, cursor),
         UriTarget::Skill { skill, base, path } => {

@@ -16,7 +16,7 @@ use crate::server::{
     frame::no_method,
     paging::page,
     publishable::{PublishableSkill, UriTarget, listed_skills, skill_uri},
-    resources::{malformed, short_uri, unserved},
+    resources::{malformed_uri, short_uri, unserved_uri},
     server_state::ServerState,
     uri::Uri,
 };
@@ -98,14 +98,14 @@ fn list(served: &ServerState, cursor: Option<&str>) -> Result<Value, ErrorData> 
 
 /// Returns the entry of a skill.
 fn get(served: &ServerState, uri: &str) -> Result<Value, ErrorData> {
-    let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
+    let found = Uri::read(uri).map_err(|why| malformed_uri(uri, why))?;
     let library = served.library();
     let (skill, base) = match UriTarget::find(&library, &found) {
         Some(UriTarget::Skill { skill, base, path }) if path == SKILL_FILE => (skill, base),
-        _ => return Err(unserved(uri, format!("no skill is served at {}", short_uri(uri)))),
+        _ => return Err(unserved_uri(uri, format!("no skill is served at {}", short_uri(uri)))),
     };
     let published = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|why| {
-        unserved(uri, format!("{} is available only through the tools: {why}", short_uri(uri)))
+        unserved_uri(uri, format!("{} is available only through the tools: {why}", short_uri(uri)))
     })?;
     Ok(json!({ "skill": SkillListing::new(&published, &base) }))
 }

@@ -27,7 +27,7 @@ pub(crate) fn list(
     cursor: Option<&str>,
 ) -> Result<ListPromptsResult, ErrorData> {
     let library = served.library();
-    let all = invocable(&library).map(|it| (&*it.manifest.name, it));
+    let all = invocable_skills(&library).map(|it| (&*it.manifest.name, it));
     let page = page("prompts", cursor, all, |skill| Some((prompt(skill), MAX_DESCRIPTION)))?;
     let mut result = ListPromptsResult::with_all_items(page.items);
     result.next_cursor = page.next;
@@ -67,7 +67,7 @@ pub(crate) fn get(
 pub(crate) fn find<'l>(library: &'l Library, name: &str) -> Result<&'l Skill, ErrorData> {
     let found = library.get(name).filter(|it| &*it.manifest.name == name);
     found.filter(|it| it.manifest.is_for_people()).ok_or_else(|| {
-        let names = invocable(library).map(|it| &*it.manifest.name);
+        let names = invocable_skills(library).map(|it| &*it.manifest.name);
         let near = nearest(name, names).map(|it| format!("; {}", did_you_mean(it)));
         let message = format!("there is no prompt `{name}`{}", near.unwrap_or_default());
         ErrorData::invalid_params(message, None)
@@ -80,7 +80,7 @@ pub(crate) fn arguments(skill: &Skill) -> Vec<&str> {
     if names.is_empty() { vec![ARGUMENTS] } else { names }
 }
 
-fn invocable(library: &Library) -> impl Iterator<Item = &Skill> {
+fn invocable_skills(library: &Library) -> impl Iterator<Item = &Skill> {
     library.skills().filter(|it| it.manifest.is_for_people())
 }
 
@@ -117,11 +117,11 @@ fn argument_line(skill: &Skill, given: &JsonObject) -> Result<String, String> {
         return Ok(values.concat());
     }
     let end = values.iter().rposition(|it| !it.is_empty()).map_or(0, |it| it + 1);
-    Ok(values[..end].iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "))
+    Ok(values[..end].iter().map(|it| quote(it)).collect::<Vec<_>>().join(" "))
 }
 
 /// Quotes a value so that a shell would read it as one word.
-fn quoted(value: &str) -> String {
+fn quote(value: &str) -> String {
     if !value.is_empty()
         && value.chars().all(|c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '\\'))
     {

@@ -56,7 +56,7 @@ pub(crate) fn read(served: &ServerState, uri: &str) -> Result<ReadResourceResult
     if uri == INDEX {
         return Ok(json_document(&discovery::index(served), uri));
     }
-    let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
+    let found = Uri::read(uri).map_err(|why| malformed_uri(uri, why))?;
     let library = served.library();
     let nothing = || {
         let message = format!("no file is served at {}", short_uri(uri));
@@ -103,7 +103,7 @@ fn document(skill: &PublishableSkill) -> Resource {
 }
 
 /// Returns the error for an invalid URI.
-pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
+pub(crate) fn malformed_uri(uri: &str, why: &str) -> ErrorData {
     let message = format!("{} is not the URI of a skill: {why}", short_uri(uri));
     // Clients look here for what they asked for; what is too long is not told back to them.
     let data = (uri.len() <= uri::MAX_LENGTH).then(|| json!({ "uri": uri }));
@@ -111,7 +111,7 @@ pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
 }
 
 /// Returns the error for a URI that nothing is served at.
-pub(crate) fn unserved(uri: &str, message: String) -> ErrorData {
+pub(crate) fn unserved_uri(uri: &str, message: String) -> ErrorData {
     ErrorData::invalid_params(message, Some(json!({ "uri": uri })))
 }
 

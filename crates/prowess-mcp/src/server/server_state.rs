@@ -110,11 +110,11 @@ fn without_folder(skill: &Skill, text: String) -> String {
     let real = absolute.as_ref().and_then(|it| std::fs::canonicalize(it).ok());
     let folders = [real.as_deref(), absolute.as_deref(), Some(skill.folder())];
     let folders = folders.into_iter().flatten().filter(|it| it.is_absolute());
-    folders.fold(text, |text, folder| without(&text, folder))
+    folders.fold(text, |text, folder| relative_to(&text, folder))
 }
 
 /// Makes paths below a folder relative to it, and the folder itself `.`.
-fn without(text: &str, folder: &Path) -> String {
+fn relative_to(text: &str, folder: &Path) -> String {
     let folder = folder.to_string_lossy();
     let mut parts = text.split(&*folder);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -143,6 +143,6 @@ mod tests {
     fn a_folder_is_taken_out_of_a_text_and_another_is_not() {
         let text = "see /s/x/a.md, file:///s/x/b, `/s/x`, /s/x. and /s/x-2/c";
         let left = "see a.md, file://b, `.`, .. and /s/x-2/c";
-        assert_eq!(without(text, Path::new("/s/x")), left);
+        assert_eq!(relative_to(text, Path::new("/s/x")), left);
     }
 }

@@ -116,7 +116,7 @@ impl Watch {
         }
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|it| it.len() <= LONGEST);
-            uris.truncate(MOST.min(self.room()));
+            uris.truncate(MOST.min(self.remaining_subscriptions()));
             // They are read here, because a change after the client was told that it is accepted
             // must not be missed.
             uris.iter().for_each(|it| self.remember(it, stamp(served, it).ok()));
@@ -140,7 +140,7 @@ impl Watch {
         uri: String,
     ) -> Result<(), ErrorData> {
         let own = lock(&listener.uris).len();
-        if own >= MOST || self.room() == 0 {
+        if own >= MOST || self.remaining_subscriptions() == 0 {
             return Err(ErrorData::invalid_params("too many resources are subscribed to", None));
         }
         if uri.len() > LONGEST {
@@ -170,7 +170,7 @@ impl Watch {
     }
 
     /// Returns the number of further resources that can be subscribed to.
-    fn room(&self) -> usize {
+    fn remaining_subscriptions(&self) -> usize {
         let mut stamps = lock(&self.stamps);
         if stamps.len() >= MOST_OF_ALL {
             let wanted = self.subscribed_uris();

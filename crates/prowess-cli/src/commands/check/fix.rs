@@ -244,7 +244,7 @@ struct FileFix<'f> {
 impl FileFix<'_> {
     fn run(&self, roots: &[PathBuf], fixed: &mut FixedFile) -> Result<()> {
         let cannot = || format!("cannot fix `{}`", self.file.path.display());
-        let real = self.real();
+        let real = self.real_path();
         let (root, inside) = roots
             .iter()
             .find_map(|root| Some((root, real.strip_prefix(root).ok()?)))
@@ -298,14 +298,14 @@ impl FileFix<'_> {
 
     /// Records the content of the file for `prowess undo`, if there is a history.
     fn record(&self, before: &[u8], after: &[u8]) -> Option<(&ChangeHistory, u64)> {
-        let (history, path) = (self.history?, fs::canonicalize(self.real()).ok()?);
+        let (history, path) = (self.history?, fs::canonicalize(self.real_path()).ok()?);
         let mode = fs::metadata(&path).ok()?.permissions().mode();
         let time = history.keep(&path, Some((before, mode)), after).ok()?;
         Some((history, time))
     }
 
     /// Returns the path of the file with all links resolved.
-    fn real(&self) -> &Path {
+    fn real_path(&self) -> &Path {
         self.file.real.as_deref().unwrap_or(&self.file.path)
     }
 
@@ -333,7 +333,7 @@ impl FileFix<'_> {
 
     /// Returns the text with the name of its folder.
     fn with_folder_name(&self, bytes: &[u8]) -> Result<Vec<u8>> {
-        let folder = folder_name(self.real()).unwrap_or_default().to_string_lossy();
+        let folder = folder_name(self.real_path()).unwrap_or_default().to_string_lossy();
         self.with_name(bytes, &folder)
     }
 
@@ -342,8 +342,9 @@ impl FileFix<'_> {
     fn with_lowercase_name(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let manifest = parse(bytes, None, Profile::Lenient).manifest;
         let name = lowercase(manifest.as_ref().map_or("", |it| &it.name));
-        let folder = self.real().parent().unwrap_or(Path::new("")).with_file_name(&name);
-        if folder_name(self.real()) != Some(OsStr::new(&name)) && folder.symlink_metadata().is_ok()
+        let folder = self.real_path().parent().unwrap_or(Path::new("")).with_file_name(&name);
+        if folder_name(self.real_path()) != Some(OsStr::new(&name))
+            && folder.symlink_metadata().is_ok()
         {
             let (path, folder) = (self.file.path.display(), folder.display());
             let cannot = format!("cannot rename the skill in `{path}` to `{name}`");
@@ -367,7 +368,7 @@ impl FileFix<'_> {
             return Some((inside.to_owned(), SKILL_FILE.to_owned()));
         }
         let name = parse(bytes, None, Profile::Lenient).manifest?.name;
-        let is_other = folder_name(self.real()) != Some(OsStr::new(&*name));
+        let is_other = folder_name(self.real_path()) != Some(OsStr::new(&*name));
         (rename != Rename::Name && is_other).then_some((inside.parent()?.to_owned(), name.into()))
     }
 
@@ -394,7 +395,7 @@ impl FileFix<'_> {
     fn refuse_link(&self) -> Result<()> {
         let shown = folder_name(&self.file.path);
         let is_linked =
-            self.file.linked || shown.is_some_and(|it| Some(it) != folder_name(self.real()));
+            self.file.linked || shown.is_some_and(|it| Some(it) != folder_name(self.real_path()));
         if is_linked { Err(anyhow!("it is a link")) } else { Ok(()) }
     }
 

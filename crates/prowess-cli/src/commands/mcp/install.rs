@@ -33,7 +33,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The client, such as `claude-code`, `codex`, `cursor` or `vscode`; without it, lists all clients
-    #[arg(long, value_name = "NAME", add = completion::named(McpClient::all().into_iter().map(|it| (it.name, it.label))))]
+    #[arg(long, value_name = "NAME", add = completion::from_list(McpClient::all().into_iter().map(|it| (it.name, it.label))))]
     client: Option<String>,
     /// Register for the project in the working directory or in `--cwd`
     #[arg(long, conflicts_with = "user")]

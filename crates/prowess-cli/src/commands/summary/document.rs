@@ -25,7 +25,7 @@ pub(super) fn document<'a>(summary: &'a Summary<'_>) -> impl Serialize + use<'a>
             })
             .collect(),
         clients_detected: summary.is_detected,
-        locations: summary.checkup.locations.iter().map(|it| location(it, summary)).collect(),
+        locations: summary.checkup.locations.iter().map(|it| location_json(it, summary)).collect(),
         suggestions: summary
             .advice
             .iter()
@@ -99,7 +99,7 @@ struct SuggestionJson<'a> {
     purpose: &'a str,
 }
 
-fn location<'a>(location: &'a Location, summary: &'a Summary<'_>) -> LocationJson<'a> {
+fn location_json<'a>(location: &'a Location, summary: &'a Summary<'_>) -> LocationJson<'a> {
     let checkup = summary.checkup;
     LocationJson {
         directory: location.directory.to_string_lossy(),
