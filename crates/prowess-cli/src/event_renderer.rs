@@ -284,7 +284,7 @@ impl EventRenderer {
             && !printer.verbose
         {
             self.clear(printer)?;
-            printer.told(&done);
+            printer.dimmed_note(&done);
         }
         if let EventKind::Server { server, skill, state, message } = &what
             && ["refused", "failed"].contains(&&**state)
@@ -319,7 +319,7 @@ impl EventRenderer {
             return self.status(&story, printer);
         }
         self.clear(printer)?;
-        printer.told(&story);
+        printer.dimmed_note(&story);
         Ok(())
     }
 

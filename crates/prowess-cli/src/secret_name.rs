@@ -1,6 +1,6 @@
 //! Names under which people keep secrets.
 
-/// Parts of such names, as [`plain`] writes them.
+/// Parts of such names, normalized.
 const PARTS: &[&str] = &[
     "accesskey",
     "apikey",
@@ -16,12 +16,12 @@ const PARTS: &[&str] = &[
     "token",
 ];
 
-/// A name in lower case, without what joins its words: `API_KEY` is `apikey`.
-pub(crate) fn plain(name: &str) -> String {
+/// Returns a name in lower case, letters and digits only: `API_KEY` becomes `apikey`.
+pub(crate) fn normalize(name: &str) -> String {
     name.chars().filter(|it| it.is_alphanumeric()).collect::<String>().to_ascii_lowercase()
 }
 
-/// Whether a plain name is that of a secret.
-pub(crate) fn is_secret(plain: &str) -> bool {
-    PARTS.iter().any(|it| plain.contains(it))
+/// Returns whether a normalized name is that of a secret.
+pub(crate) fn is_secret(name: &str) -> bool {
+    PARTS.iter().any(|it| name.contains(it))
 }

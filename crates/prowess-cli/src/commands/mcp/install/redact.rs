@@ -17,9 +17,9 @@ const PLACES: &[&str] = &["file", "path", "dir", "url", "envvar"];
 /// names like `token`, and values that look like a secret.
 pub(super) fn redact(text: &str, format: SettingsFormat) -> String {
     match format {
-        SettingsFormat::Json => flow(text, Frame::default()),
-        SettingsFormat::Toml => toml(text),
-        SettingsFormat::Yaml => yaml(text),
+        SettingsFormat::Json => redact_flow(text, Frame::default()),
+        SettingsFormat::Toml => redact_toml(text),
+        SettingsFormat::Yaml => redact_yaml(text),
     }
 }
 
@@ -45,23 +45,23 @@ impl Frame {
     }
 
     /// Returns the frame of a list or table inside it.
-    fn inner(&self, is_list: bool) -> Self {
+    fn frame_inside(&self, is_list: bool) -> Self {
         let is_table = self.key.as_deref().is_some_and(is_table);
         Self { is_list, is_secret: self.hides() || is_table, ..Self::default() }
     }
 }
 
 /// Redacts secrets in bracketed values, as in JSON, and in TOML and YAML on one line.
-fn flow(text: &str, first: Frame) -> String {
+fn redact_flow(text: &str, first: Frame) -> String {
     let mut frames = vec![first];
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let Some(frame) = frames.last_mut() else { break };
         let length = match c {
-            '"' | '\'' => quoted(rest, c),
+            '"' | '\'' => quoted_length(rest, c),
             '{' | '[' => {
-                let inner = frame.inner(c == '[');
+                let inner = frame.frame_inside(c == '[');
                 frames.push(inner);
                 1
             }
@@ -118,7 +118,7 @@ fn flow(text: &str, first: Frame) -> String {
 }
 
 /// Returns the length of the quoted string at the start of a text.
-fn quoted(text: &str, quote: char) -> usize {
+fn quoted_length(text: &str, quote: char) -> usize {
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
         match c {
@@ -130,7 +130,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-fn toml(text: &str) -> String {
+fn redact_toml(text: &str) -> String {
     let mut is_hidden = false;
     text.split_inclusive('\n')
         .map(|line: &str| {
@@ -141,12 +141,12 @@ fn toml(text: &str) -> String {
                 is_hidden = is_table(last.trim().trim_matches(['"', '\'']));
                 return line.to_owned();
             }
-            flow(line, Frame { is_secret: is_hidden, ..Frame::default() })
+            redact_flow(line, Frame { is_secret: is_hidden, ..Frame::default() })
         })
         .collect()
 }
 
-fn yaml(text: &str) -> String {
+fn redact_yaml(text: &str) -> String {
     // The indent of the key below which everything is hidden.
     let mut hidden: Option<usize> = None;
     text.split_inclusive('\n')
@@ -179,7 +179,7 @@ fn yaml(text: &str) -> String {
                 return format!("{before}{space}{MASK}{end}");
             }
             let key = name.map(str::to_owned);
-            format!("{before}{}", flow(value, Frame { key, ..Frame::default() }))
+            format!("{before}{}", redact_flow(value, Frame { key, ..Frame::default() }))
         })
         .collect()
 }
@@ -190,7 +190,7 @@ fn is_table(name: &str) -> bool {
 
 /// Returns whether a name is that of a secret.
 fn is_secret(name: &str) -> bool {
-    let plain = secret_name::plain(name);
+    let plain = secret_name::normalize(name);
     secret_name::is_secret(&plain) && !PLACES.iter().any(|it| plain.ends_with(it))
 }
 
