@@ -21,11 +21,10 @@ use crate::{
     mcp_clients::{CLIENTS, node},
     model_server::{Answer, ModelServer},
     server::{Asked, Server as Listener, answer, redirect},
-    world::{Ran, World, program},
+    world::{Ran, SETTINGS, World, program},
 };
 
-/// The settings of the user, and the logins.
-const SETTINGS: &str = "home/.config/prowess/prowess.toml";
+/// The logins of the user.
 const LOGINS: &str = "home/.local/state/prowess/logins";
 /// A timeout longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(30);

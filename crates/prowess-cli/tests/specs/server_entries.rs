@@ -23,6 +23,7 @@ use prowess_runtime::{
     preparation::EnvironmentStore,
     sandbox::{RunLimits, SandboxLevel},
 };
+use prowess_testing::mcp_sdk::{SDK, python};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 
@@ -30,12 +31,8 @@ use crate::{
     ask::ask,
     model_server::{Answer, ModelServer},
     server::{Server as Listener, answer},
-    servers::{SDK, python},
-    world::{Ran, World, program},
+    world::{Ran, SETTINGS, World, program},
 };
-
-/// The settings of the user.
-const SETTINGS: &str = "home/.config/prowess/prowess.toml";
 
 /// A server whose only tool runs a piece of Python and returns the value of `out`.
 const SERVER: &str = r#"import json, os, subprocess, sys, urllib.request
