@@ -8,6 +8,7 @@ pub mod world;
 pub mod cost;
 pub mod browser;
 pub mod mcp_messages;
+pub mod configured_server;
 #[cfg(feature = "http")]
 pub mod server;
 #[cfg(feature = "models")]
@@ -16,6 +17,8 @@ pub mod model_server;
 pub mod skill_servers;
 #[cfg(feature = "mcp")]
 pub mod skill_host;
+#[cfg(feature = "mcp")]
+pub mod login_site;
 #[cfg(feature = "mcp")]
 pub mod serving;
 #[cfg(feature = "mcp")]

@@ -88,10 +88,7 @@ impl Stage {
 
     /// Calls a tool of a server, without an authorizer.
     pub fn call(&self, server: &McpServer, tool: &str, input: Json) -> Outcome {
-        let name = format!("__{tool}");
-        let tools = server.tools();
-        let tool = tools.iter().find(|it| it.name().ends_with(&name)).unwrap();
-        self.runtime.block_on(tool.call(input))
+        call(&self.runtime, server, tool, input)
     }
 
     /// Returns the text of a call that succeeds.
@@ -147,6 +144,15 @@ pub fn mcp_launcher(policy: Policy, approver: Arc<dyn Approver>) -> McpLauncher 
 /// Returns a launcher of servers with this authorizer.
 pub fn mcp_launcher_of(authorizer: impl Into<Arc<Authorizer>>) -> McpLauncher {
     McpLauncher::new(authorizer.into(), sandbox(), RunLimits::default()).with_patience(PATIENCE)
+}
+
+/// Calls a tool of a server, without an authorizer.
+pub fn call(runtime: &Runtime, server: &McpServer, tool: &str, input: Json) -> Outcome {
+    let name = format!("__{tool}");
+    let tools = server.tools();
+    let found = tools.iter().find(|it| it.name().ends_with(&name));
+    let found = found.unwrap_or_else(|| panic!("no tool `{tool}` of `{}`", server.name()));
+    runtime.block_on(found.call(input))
 }
 
 /// Returns a server as a user sets it.

@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod servers;
+mod server_entries;
 mod mcp;
 mod mcp_skills;
 mod mcp_transport;
 mod mcp_host;
+mod oauth;
 
 use prowess_testing::{mcp_messages, server, world};

@@ -733,7 +733,6 @@ mod a_bad_server_is_an_outcome {
     use super::*;
 
     #[test]
-    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn one_that_does_not_begin_says_why() {
         let table: &[(&str, OutcomeStatus, &str)] = &[
             (
@@ -793,14 +792,14 @@ mod a_bad_server_is_an_outcome {
             stage.nobody_is_left();
         }
         let stage = Stage::new()
-            .file("bin/npx", "x")
-            .file(".mcp.json", json!({"x": {"command": "npx", "args": ["-y", "server"]}}));
+            .file("bin/uvx", "x")
+            .file(".mcp.json", json!({"x": {"command": "uvx", "args": ["server"]}}));
         let outcome = stage.start_only().unwrap_err();
         assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
         assert!(outcome.hint.unwrap().contains("`prowess prepare`"));
         stage
             .world
-            .write("skills/notes/.mcp.json", json!({"x": {"command": "./bin/npx"}}).to_string());
+            .write("skills/notes/.mcp.json", json!({"x": {"command": "./bin/uvx"}}).to_string());
         let outcome = stage.start_only().unwrap_err();
         assert_eq!(outcome.status, OutcomeStatus::Failed, "{outcome:?}");
         assert!(outcome.message.unwrap().contains("exited with code 127"));
