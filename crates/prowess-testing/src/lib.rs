@@ -13,6 +13,8 @@ pub mod configured_server;
 pub mod server;
 #[cfg(feature = "models")]
 pub mod model_server;
+#[cfg(feature = "runtime")]
+pub mod tools;
 #[cfg(feature = "mcp")]
 pub mod skill_servers;
 #[cfg(feature = "mcp")]

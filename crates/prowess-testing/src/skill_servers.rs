@@ -1,11 +1,6 @@
-//! A skill with MCP servers in plain Python, a launcher for them, and a person who is asked.
+//! A skill with MCP servers in plain Python, and a launcher for them.
 
-use std::{
-    env, fs,
-    os::unix::fs::PermissionsExt as _,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{env, fs, os::unix::fs::PermissionsExt as _, sync::Arc, time::Duration};
 
 use prowess::Manifest;
 use prowess_mcp::{
@@ -14,7 +9,7 @@ use prowess_mcp::{
 };
 use prowess_runtime::{
     Authorizer, DenyAll, Launcher, Outcome, Policy, Sandbox,
-    approval::{ApproveAll, Approver, ApproverFuture, ApproverReply, Question},
+    approval::{ApproveAll, Approver},
     sandbox::{RunLimits, SandboxLevel},
 };
 use serde_json::{Value as Json, json};
@@ -197,32 +192,4 @@ for line in sys.stdin:
         send(id=id, error={{'code': -32601, 'message': 'no such method'}})
 "#
     )
-}
-
-/// An approver that always gives the same reply, and remembers the questions.
-#[derive(Debug)]
-pub struct Asked {
-    reply: ApproverReply,
-    questions: Mutex<Vec<Question>>,
-}
-
-impl Asked {
-    pub fn new(reply: ApproverReply) -> Self {
-        Self { reply, questions: Mutex::default() }
-    }
-
-    pub fn questions(&self) -> Vec<Question> {
-        self.questions.lock().unwrap().clone()
-    }
-}
-
-impl Approver for Asked {
-    fn who(&self) -> &str {
-        "person"
-    }
-
-    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
-        self.questions.lock().unwrap().push(question.clone());
-        Box::pin(async { self.reply })
-    }
 }

@@ -23,7 +23,8 @@ use prowess_runtime::{
 };
 use prowess_testing::{
     mcp_sdk::{self, SDK, SdkServer},
-    skill_servers::{Asked, Stage, local, mcp_launcher},
+    skill_servers::{Stage, local, mcp_launcher},
+    tools::Asked,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;

@@ -14,7 +14,8 @@ use prowess_runtime::{Policy, approval::ApproverReply, policy::Decision};
 use prowess_testing::{
     configured_server::{SERVER, virtual_environment},
     mcp_sdk::{self, SDK, python},
-    skill_servers::{self, Asked, mcp_launcher},
+    skill_servers::{self, mcp_launcher},
+    tools::Asked,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;

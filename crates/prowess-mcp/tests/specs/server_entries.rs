@@ -22,7 +22,8 @@ use prowess_runtime::{
 use prowess_testing::{
     configured_server::{SERVER, executable, virtual_environment},
     mcp_sdk::python,
-    skill_servers::{Asked, PATIENCE, call, mcp_launcher, message, sandbox, setting},
+    skill_servers::{PATIENCE, call, mcp_launcher, message, sandbox, setting},
+    tools::Asked,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;

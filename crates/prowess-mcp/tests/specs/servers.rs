@@ -26,8 +26,11 @@ use prowess_runtime::{
     sandbox::{RunLimits, SandboxLevel},
 };
 use prowess_sandbox::FeatureCheck;
-use prowess_testing::skill_servers::{
-    Asked, PATIENCE, Stage, local, mcp_launcher, mcp_launcher_of, python_server, sandbox,
+use prowess_testing::{
+    skill_servers::{
+        PATIENCE, Stage, local, mcp_launcher, mcp_launcher_of, python_server, sandbox,
+    },
+    tools::Asked,
 };
 use serde_json::{Value as Json, json};
 
