@@ -79,9 +79,7 @@ pub(crate) fn toolbox(
     let files = files.chain(config.model.key_file.value.as_deref());
     #[cfg(feature = "http")]
     let known_secrets = secrets::known_secrets(&config, files.clone());
-    let keys = secrets::keys(None).into_iter();
-    let keys = keys.chain(files.flat_map(|it| secrets::keys(Some(it))));
-    authorizer.audit = authorizer.audit.masking(keys.collect());
+    authorizer.audit = authorizer.audit.masking(secrets::keys(files));
     let authorizer = Arc::new(authorizer);
     let policy = &authorizer.policy;
     let active = Arc::new(Active::new(provider.clone()));

@@ -143,7 +143,7 @@ pub mod files {
 pub mod secret {
     pub use crate::{
         known_secret::{KnownSecret, is_secret_value, secret_in},
-        mask::{KnownSecrets, Masking, mask, mask_json},
+        mask::{KnownSecrets, MASK, Masking, is_secret_name, is_service_token, mask, mask_json},
         sensitive::holds_secrets,
     };
 }

@@ -1,15 +1,10 @@
 //! Secrets in a plugin: they are left out.
 
+use prowess_runtime::secret::{is_secret_name, is_service_token};
 use serde_json::{Map, Value as Json};
 
 use super::LostItem;
-use crate::secret_name;
 
-/// Prefixes of the secrets of well-known services.
-const BEGINNINGS: &[&str] =
-    &["AIza", "AKIA", "ghp_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-"];
-/// The shortest of those secrets.
-const SHORTEST: usize = 16;
 /// Keys of a schema that list values.
 const VALUES: &[&str] =
     &["const", "default", "defaultValue", "enum", "example", "examples", "value"];
@@ -76,9 +71,8 @@ fn visit(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
 
 /// Returns whether a name is that of a secret.
 fn is_name(name: &str) -> bool {
-    let plain = secret_name::plain(name);
     // Token counts of models are not secrets.
-    secret_name::is_secret(&plain) && !plain.contains("tokens")
+    is_secret_name(name) && !name.to_ascii_lowercase().contains("tokens")
 }
 
 /// Returns whether a text may be a secret, rather than a description of one.
@@ -117,7 +111,7 @@ fn without(text: &str) -> Option<String> {
             _ if is_name(name) && word.ends_with([':', '=']) => Next::MaybeSecret,
             _ => Next::Other,
         };
-        if is_next || is_known(word) {
+        if is_next || is_service_token(word) {
             (found, next) = (true, Next::Other);
             out.push_str(LEFT_OUT);
         } else if is_name(name) && is_value(value) {
@@ -141,13 +135,6 @@ enum Next {
     /// The colon after `"token"`, if there is one.
     Colon,
     Other,
-}
-
-/// Returns whether a word begins like the secrets of well-known services.
-fn is_known(word: &str) -> bool {
-    word.len() >= SHORTEST
-        && BEGINNINGS.iter().any(|it| word.starts_with(it))
-        && word.bytes().any(|it| it.is_ascii_digit())
 }
 
 #[cfg(test)]

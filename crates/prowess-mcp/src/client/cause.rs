@@ -13,7 +13,7 @@ use prowess::visible;
 use prowess_runtime::{
     Outcome, OutcomeStatus, Policy,
     policy::is_protected,
-    secret::{holds_secrets, is_secret_value},
+    secret::{KnownSecrets, holds_secrets},
 };
 use prowess_sandbox::{CapturedText, Job, Network, ScriptConnection, is_of_system};
 
@@ -36,7 +36,7 @@ pub(super) struct Circumstances {
     home: Option<PathBuf>,
     /// The user's own settings directory.
     settings: Option<PathBuf>,
-    secrets: Vec<String>,
+    secrets: KnownSecrets,
     policy: Policy,
 }
 
@@ -141,7 +141,7 @@ impl Circumstances {
             directory: job.directory.clone().unwrap_or_else(|| job.work.path().to_owned()),
             home: home.map(Path::to_owned),
             settings: settings.map(|it| real(&it.to_owned())),
-            secrets: job.env.values().filter(|it| is_secret_value(it)).cloned().collect(),
+            secrets: KnownSecrets::new(job.env.values().cloned()),
             policy: policy.clone(),
         }
     }
@@ -154,7 +154,8 @@ impl Circumstances {
     /// Adds the last output of the server to an outcome, with a hint.
     pub(super) fn explain(&self, outcome: Outcome) -> Outcome {
         let printed = outcome.stderr.as_ref().map(|it| &*it.text).unwrap_or_default();
-        let printed = self.masked(&plain(printed));
+        let printed = plain(printed);
+        let printed = self.secrets.mask(&printed);
         let cause = self.cause(&printed, &outcome);
         let hint = cause.or_else(|| outcome.hint.clone()).unwrap_or_else(|| {
             let network = if self.has_hosts { "" } else { ", and has no network" };
@@ -178,10 +179,6 @@ impl Circumstances {
     pub(super) fn hint(&self, message: &str, before: usize) -> Option<String> {
         let refused = self.network.refusals().into_iter().nth(before);
         refused.or_else(|| self.cause(message, &Outcome::new(OutcomeStatus::Failed)))
-    }
-
-    fn masked(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[masked]"))
     }
 
     /// Returns the cause of a failure with a remedy.
