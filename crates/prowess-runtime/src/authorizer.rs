@@ -12,7 +12,7 @@ use prowess::{ChosenSkill, Level, Offer, Priority, ReadError, Skill, Type, rende
 use prowess_sandbox::{SandboxLevel, ScriptConnection};
 
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     approval_store::{Approval, ApprovalKey, ApprovalKind, ApprovalStore},
     approver::{Approver, ApproverReply, Coverage, Question},
     audit_log::{AuditEntry, AuditLog},
@@ -211,7 +211,7 @@ impl Authorizer {
     pub(crate) fn guard(
         &self,
         requested: &ActionRequest<'_>,
-        active: &Active,
+        active: &ActiveSkills,
     ) -> Result<(), Box<Outcome>> {
         let Action::Read(path) = requested.action else { return Ok(()) };
         let undisclosed = self.undisclosed(active, |folder| lies_in(path, folder));
@@ -226,7 +226,7 @@ impl Authorizer {
     /// each with its folder, with links resolved. Nobody is asked, and nothing is logged.
     pub(crate) fn undisclosed(
         &self,
-        active: &Active,
+        active: &ActiveSkills,
         is_meant: impl Fn(&Path) -> bool,
     ) -> Vec<(String, PathBuf)> {
         let taken = active.skills();

@@ -106,7 +106,7 @@ pub mod skill {
     pub mod build;
 
     pub use crate::{
-        active::Active,
+        active::ActiveSkills,
         create::{CreateError, check_record},
         definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
         entry::SkillRecordError,

@@ -4,8 +4,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Library, Manifest, Role, did_you_mean, nearest};
-use prowess_agent::TokenUsage;
+use prowess::{Level, Library, Manifest, Role, did_you_mean, nearest};
+use prowess_agent::{SkillScore, TokenUsage};
 use prowess_runtime::Launcher;
 use rustyline::{
     CompletionType, Config, Context, Editor, ExternalPrinter, Helper, completion::Completer,
@@ -225,8 +225,9 @@ impl Chat {
     fn skills(&self, printer: &Printer) -> Vec<String> {
         let Conversation { stack, kept, renderer, .. } = &self.conversation;
         let taken = kept.session.activated_skills();
-        let shown = renderer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
-        let standing: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
+        let is_full = |it: &&SkillScore| it.level.as_deref() == Some(Level::Full.as_str());
+        let shown = renderer.scores.iter().filter(is_full).map(|it| &*it.name);
+        let active: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
         let library = stack.provider.library();
         let skills = library.skills().map(|it| &it.manifest);
         let skills: Vec<&Manifest> = skills.filter(|it| it.is_active()).collect();
@@ -236,8 +237,8 @@ impl Chat {
             .iter()
             .map(|skill: &&Manifest| {
                 let padded = format!("{:widest$}", safe::line(&skill.name));
-                let is_standing = standing.contains(&&*skill.name);
-                let name = if is_standing { printer.name(&padded) } else { padded };
+                let is_active = active.contains(&&*skill.name);
+                let name = if is_active { printer.name(&padded) } else { padded };
                 format!("{name}  {}", safe::cut(&safe::line(&skill.description), room))
             })
             .collect()

@@ -29,7 +29,7 @@ use prowess_runtime::{
     approval::{ApproveAll, Approver, ApproverFuture, ApproverReply, Question},
     policy::{AllowedToolsMode, Decision, PolicyRule},
     sandbox::{RunLimits, SandboxLevel},
-    skill::Active,
+    skill::ActiveSkills,
     tools::UseSkill,
 };
 use prowess_sandbox::FeatureCheck;
@@ -1371,7 +1371,7 @@ impl Stage {
     ) -> (Agent, Events) {
         let events = Events::default();
         let authorizer = self.authorizer(Arc::new(DenyAll));
-        let active = Arc::new(Active::new(provider.clone()));
+        let active = Arc::new(ActiveSkills::new(provider.clone()));
         let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill { active }));
         let agent = Agent::new(model.clone())
             .with(Watches(events.clone()))

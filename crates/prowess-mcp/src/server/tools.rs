@@ -6,7 +6,7 @@ use prowess::{Marker, Skill, UsedSkill, visible};
 use prowess_runtime::{
     Outcome, OutcomeStatus,
     outcome::{FoundSkills, SkillFilePart, ToolOutput},
-    skill::Active,
+    skill::ActiveSkills,
     text::make_visible,
     tool::ToolFormat,
 };
@@ -53,7 +53,7 @@ pub(crate) async fn call(
     }
     let skill = named.and_then(|it| library.get(it)).cloned();
     // Calls are not assigned to conversations, so no call depends on skills that another activated.
-    let active = Arc::new(Active::new(Arc::new(library)));
+    let active = Arc::new(ActiveSkills::new(Arc::new(library)));
     let outcome = active.within(served.toolbox.call_tool(tool, input)).await;
     let is_skill_text = tool.is_skill_text(&outcome);
     let result = result(served, skill.as_ref(), &outcome, is_skill_text);
