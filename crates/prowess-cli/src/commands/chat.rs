@@ -22,7 +22,7 @@ use crate::{
     cli_error::CliError,
     context,
     conversation::{self, Conversation, TurnEnd, report},
-    event_renderer::{EventRenderer, View, judged},
+    event_renderer::{EventRenderer, View, describe_score},
     printer::Printer,
     safe,
     sessions::{self, OpenSession, SessionArgs},
@@ -249,7 +249,11 @@ impl Chat {
         match (renderer.scores.is_empty(), renderer.steps) {
             (true, 0) => vec!["no request yet".to_owned()],
             (true, _) => vec!["no skill matches the last request".to_owned()],
-            _ => renderer.scores.iter().map(|it| safe::line(&judged(it)).into_owned()).collect(),
+            _ => renderer
+                .scores
+                .iter()
+                .map(|it| safe::line(&describe_score(it)).into_owned())
+                .collect(),
         }
     }
 

@@ -475,7 +475,7 @@ mod tests {
             directory: home.to_owned(),
             home: Some(home.to_owned()),
             settings: Some(home.join(".config/prowess/prowess.toml")),
-            secrets: vec!["hunter2-hunter2".to_owned()],
+            secrets: KnownSecrets::new(["hunter2-hunter2".to_owned()]),
             policy,
         }
     }

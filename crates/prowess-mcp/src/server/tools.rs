@@ -95,7 +95,7 @@ fn result(
     if let Some(plan) = &outcome.plan {
         let mut text = "Nothing was run. These are the calls that the skill plans:\n".to_owned();
         for step in plan {
-            text += &format!("{}. {} {}\n", step.step, step.tool, json!(step.params));
+            text += &format!("{step}\n");
         }
         return CallToolResult::success(vec![told_by_skill(text)]);
     }
