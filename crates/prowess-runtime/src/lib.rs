@@ -4,7 +4,9 @@
 //! use std::sync::Arc;
 //!
 //! use prowess::{Library, Options};
-//! use prowess_runtime::{Authorizer, DenyAll, OutcomeStatus, Policy, Toolbox, tools::UseSkill};
+//! use prowess_runtime::{
+//!     Authorizer, DenyAll, OutcomeStatus, Policy, Toolbox, skill::ActiveSkills, tools::UseSkill,
+//! };
 //! use serde_json::json;
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
@@ -12,7 +14,8 @@
 //! let library = Arc::new(Library::load(&options)?);
 //! // A policy of rules, and someone to ask about the rest: nobody, so the answer is no.
 //! let authorizer = Arc::new(Authorizer::new(Policy::default(), Arc::new(DenyAll)));
-//! let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill::new(Arc::new(library))));
+//! let active = Arc::new(ActiveSkills::new(Arc::new(library)));
+//! let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill { active }));
 //!
 //! let outcome = toolbox.call("use_skill", json!({"name": "code-review"})).await;
 //! assert_eq!(outcome.status, OutcomeStatus::Ok);
