@@ -17,7 +17,7 @@
 //! let active = Arc::new(ActiveSkills::new(Arc::new(library)));
 //! let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill { active }));
 //!
-//! let outcome = toolbox.call("use_skill", json!({"name": "code-review"})).await;
+//! let outcome = toolbox.call("use_skill", json!({"name": "review-code"})).await;
 //! assert_eq!(outcome.status, OutcomeStatus::Ok);
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
