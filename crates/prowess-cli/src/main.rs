@@ -43,7 +43,6 @@ mod event_renderer;
 mod conversation;
 mod printer;
 mod safe;
-mod secret_name;
 mod snippet;
 mod diff;
 mod report;

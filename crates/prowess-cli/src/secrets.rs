@@ -6,6 +6,7 @@ use std::{env, path::Path};
 use prowess_agent::ModelProvider;
 #[cfg(feature = "http")]
 use prowess_cli::settings::Config;
+use prowess_runtime::secret::KnownSecrets;
 #[cfg(feature = "http")]
 use prowess_runtime::{
     secret::{KnownSecret, is_secret_value},
@@ -14,16 +15,11 @@ use prowess_runtime::{
 
 use crate::key_file::read_key_file;
 
-/// The shortest text that is treated as a key inside other text.
-const SHORTEST_KEY: usize = 8;
-
-/// Returns the known keys: those of the environment, and that of a file. Values short enough to
-/// occur by chance do not count.
-pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
+/// Returns the known keys: those of the environment, and those of these files.
+pub(crate) fn keys<'f>(files: impl IntoIterator<Item = &'f Path>) -> KnownSecrets {
     let variables = key_variables().into_iter().filter_map(|it| variable(&it));
-    let of_file = file.and_then(|it| read_key_file(it).ok());
-    let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
-    keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
+    let of_files = files.into_iter().filter_map(|it| read_key_file(it).ok());
+    KnownSecrets::new(variables.chain(of_files).map(|it| it.trim().to_owned()))
 }
 
 /// Returns the variables that contain keys of models.

@@ -19,7 +19,7 @@ use prowess_runtime::{
     Authorizer, Launcher, Outcome, Policy, SkillProvider, Tool, Toolbox,
     policy::Roots,
     sandbox::Root,
-    skill::Active,
+    skill::ActiveSkills,
     toolbox::Calls,
     tools::{ExecuteCommand, FileOperations, ReadFile, RunSkill, UseSkill, skill_tools},
 };
@@ -79,12 +79,10 @@ pub(crate) fn toolbox(
     let files = files.chain(config.model.key_file.value.as_deref());
     #[cfg(feature = "http")]
     let known_secrets = secrets::known_secrets(&config, files.clone());
-    let keys = secrets::keys(None).into_iter();
-    let keys = keys.chain(files.flat_map(|it| secrets::keys(Some(it))));
-    authorizer.audit = authorizer.audit.masking(keys.collect());
+    authorizer.audit = authorizer.audit.masking(secrets::keys(files));
     let authorizer = Arc::new(authorizer);
     let policy = &authorizer.policy;
-    let active = Arc::new(Active::new(provider.clone()));
+    let active = Arc::new(ActiveSkills::new(provider.clone()));
     if policy.roots.is_empty() {
         printer.note("the working directory is your home directory or a directory above it, so tools cannot use files; `--root DIR` or `policy.roots` in your own settings allows a directory");
     }

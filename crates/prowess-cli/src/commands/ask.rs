@@ -17,7 +17,7 @@ use crate::{
     cli_error::CliError,
     context,
     conversation::{self, Conversation, TurnEnd},
-    event_renderer::{View, judged},
+    event_renderer::{View, describe_score},
     input,
     printer::Printer,
     safe,
@@ -256,7 +256,7 @@ impl DryRunReport<'_> {
         printer.line("")?;
         printer.line(printer.name("Skills"))?;
         for it in self.scores {
-            printer.line(safe::line(&judged(it)))?;
+            printer.line(safe::line(&describe_score(it)))?;
         }
         if self.scores.is_empty() {
             printer.line("no skill matches")?;

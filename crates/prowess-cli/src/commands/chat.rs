@@ -4,8 +4,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Library, Manifest, Role, did_you_mean, nearest};
-use prowess_agent::TokenUsage;
+use prowess::{Level, Library, Manifest, Role, did_you_mean, nearest};
+use prowess_agent::{SkillScore, TokenUsage};
 use prowess_runtime::Launcher;
 use rustyline::{
     CompletionType, Config, Context, Editor, ExternalPrinter, Helper, completion::Completer,
@@ -22,7 +22,7 @@ use crate::{
     cli_error::CliError,
     context,
     conversation::{self, Conversation, TurnEnd, report},
-    event_renderer::{EventRenderer, View, judged},
+    event_renderer::{EventRenderer, View, describe_score},
     printer::Printer,
     safe,
     sessions::{self, OpenSession, SessionArgs},
@@ -228,8 +228,9 @@ impl Chat {
     fn skill_lines(&self, printer: &Printer) -> Vec<String> {
         let Conversation { stack, saved, renderer, .. } = &self.conversation;
         let taken = saved.session.activated_skills();
-        let shown = renderer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
-        let standing: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
+        let is_full = |it: &&SkillScore| it.level.as_deref() == Some(Level::Full.as_str());
+        let shown = renderer.scores.iter().filter(is_full).map(|it| &*it.name);
+        let active: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
         let library = stack.provider.library();
         let skills = library.skills().map(|it| &it.manifest);
         let skills: Vec<&Manifest> = skills.filter(|it| it.is_active()).collect();
@@ -239,8 +240,8 @@ impl Chat {
             .iter()
             .map(|skill: &&Manifest| {
                 let padded = format!("{:widest$}", safe::line(&skill.name));
-                let is_standing = standing.contains(&&*skill.name);
-                let name = if is_standing { printer.name(&padded) } else { padded };
+                let is_active = active.contains(&&*skill.name);
+                let name = if is_active { printer.name(&padded) } else { padded };
                 format!("{name}  {}", safe::cut(&safe::line(&skill.description), room))
             })
             .collect()
@@ -251,7 +252,11 @@ impl Chat {
         match (renderer.scores.is_empty(), renderer.steps) {
             (true, 0) => vec!["no request yet".to_owned()],
             (true, _) => vec!["no skill matches the last request".to_owned()],
-            _ => renderer.scores.iter().map(|it| safe::line(&judged(it)).into_owned()).collect(),
+            _ => renderer
+                .scores
+                .iter()
+                .map(|it| safe::line(&describe_score(it)).into_owned())
+                .collect(),
         }
     }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use prowess_mcp::server::{ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
     DenyAll, Launcher, Outcome, Toolbox,
-    skill::{Active, PermittedSkills},
+    skill::{ActiveSkills, PermittedSkills},
     toolbox::Calls,
     tools::{FindSkills, ReadSkillFile, RunSkill, UseSkill},
 };
@@ -109,7 +109,7 @@ pub(crate) fn run(
     // The client's user does not see this terminal: actions that need approval are refused.
     let authorizer = Arc::new(host::authorizer(&config, Arc::new(DenyAll)));
     let provider = Arc::new(PermittedSkills::new(live_library, authorizer.clone()));
-    let active = Arc::new(Active::new(provider.clone()));
+    let active = Arc::new(ActiveSkills::new(provider.clone()));
     let thresholds = config.thresholds();
     let mut toolbox = Toolbox::new(authorizer.clone())
         .with(Arc::new(FindSkills { provider: provider.clone(), thresholds }))

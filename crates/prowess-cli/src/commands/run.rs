@@ -24,7 +24,7 @@ use prowess_runtime::{
     parameters::ParametersError,
     preparation::{EnvironmentRecord, ScriptEnvironments},
     sandbox::{Chunk, Stdin},
-    skill::Active,
+    skill::ActiveSkills,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -193,7 +193,7 @@ pub(crate) fn run(
                     launcher,
                     printer,
                 )?;
-                let active = Arc::new(Active::new(provider));
+                let active = Arc::new(ActiveSkills::new(provider));
                 active.activate(&name);
                 let ended = active.within(run_plan(args, &plan, &kit, printer));
                 if let Some(outcome) = runtime.block_on(ended)? {

@@ -329,7 +329,7 @@ pub(super) fn print_output(
         }
     }
     for step in outcome.plan.iter().flatten() {
-        printer.text(&format!("{}. {} {}", step.step, step.tool, json!(step.params)))?;
+        printer.text(&step.to_string())?;
     }
     if let Some(output) = &outcome.output {
         match is_skill_text && !printer.is_terminal {

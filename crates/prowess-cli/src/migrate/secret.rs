@@ -1,15 +1,10 @@
 //! Secrets in a plugin: they are left out.
 
+use prowess_runtime::secret::{is_secret_name, is_service_token};
 use serde_json::{Map, Value as Json};
 
 use super::LostItem;
-use crate::secret_name;
 
-/// Prefixes of the secrets of well-known services.
-const BEGINNINGS: &[&str] =
-    &["AIza", "AKIA", "ghp_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-"];
-/// The shortest of those secrets.
-const SHORTEST: usize = 16;
 /// Keys of a schema that list values.
 const VALUES: &[&str] =
     &["const", "default", "defaultValue", "enum", "example", "examples", "value"];
@@ -39,7 +34,7 @@ pub(super) fn is_private_key(bytes: &[u8]) -> bool {
 }
 
 fn redact(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
-    let is_secret = is_secret_name(key);
+    let is_secret = names_secret(key);
     match value {
         Json::String(text) if is_secret && may_be_secret(text) => {
             *text = LEFT_OUT.to_owned();
@@ -76,10 +71,9 @@ fn lost_secret(place: &str) -> LostItem {
 }
 
 /// Returns whether a name is that of a secret.
-fn is_secret_name(name: &str) -> bool {
-    let plain = secret_name::normalize(name);
+fn names_secret(name: &str) -> bool {
     // Token counts of models are not secrets.
-    secret_name::is_secret(&plain) && !plain.contains("tokens")
+    is_secret_name(name) && !name.to_ascii_lowercase().contains("tokens")
 }
 
 /// Returns whether a text may be a secret, rather than a description of one.
@@ -112,15 +106,15 @@ fn redact_text(text: &str) -> Option<String> {
         };
         next = match next {
             Next::Colon if word == ":" => Next::Secret,
-            _ if is_secret_name(name) && edge.starts_with('"') => Next::Colon,
-            _ if is_secret_name(name) && word.starts_with("--") => Next::Secret,
-            _ if is_secret_name(name) && word.ends_with([':', '=']) => Next::MaybeSecret,
+            _ if names_secret(name) && edge.starts_with('"') => Next::Colon,
+            _ if names_secret(name) && word.starts_with("--") => Next::Secret,
+            _ if names_secret(name) && word.ends_with([':', '=']) => Next::MaybeSecret,
             _ => Next::Other,
         };
-        if is_next || is_well_known(word) {
+        if is_next || is_service_token(word) {
             (found, next) = (true, Next::Other);
             out.push_str(LEFT_OUT);
-        } else if is_secret_name(name) && may_be_secret(value) {
+        } else if names_secret(name) && may_be_secret(value) {
             (found, next) = (true, Next::Other);
             out.push_str(&word[..=name.len()]);
             out.push_str(LEFT_OUT);
@@ -146,13 +140,6 @@ enum Next {
     /// The colon after `"token"`, if there is one.
     Colon,
     Other,
-}
-
-/// Returns whether a word begins like the secrets of well-known services.
-fn is_well_known(word: &str) -> bool {
-    word.len() >= SHORTEST
-        && BEGINNINGS.iter().any(|it| word.starts_with(it))
-        && word.bytes().any(|it| it.is_ascii_digit())
 }
 
 #[cfg(test)]

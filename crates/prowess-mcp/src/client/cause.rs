@@ -13,7 +13,7 @@ use prowess::visible;
 use prowess_runtime::{
     Outcome, OutcomeStatus, Policy,
     policy::is_protected,
-    secret::{holds_secrets, is_secret_value},
+    secret::{KnownSecrets, holds_secrets},
 };
 use prowess_sandbox::{CapturedText, Job, Network, ScriptConnection, is_of_system};
 
@@ -36,7 +36,7 @@ pub(super) struct ServerPermissions {
     home: Option<PathBuf>,
     /// The user's own settings directory.
     settings: Option<PathBuf>,
-    secrets: Vec<String>,
+    secrets: KnownSecrets,
     policy: Policy,
 }
 
@@ -134,7 +134,7 @@ impl ServerPermissions {
             directory: job.directory.clone().unwrap_or_else(|| job.work.path().to_owned()),
             home: home.map(Path::to_owned),
             settings: settings.map(real_path),
-            secrets: job.env.values().filter(|it| is_secret_value(it)).cloned().collect(),
+            secrets: KnownSecrets::new(job.env.values().cloned()),
             policy: policy.clone(),
         }
     }
@@ -147,7 +147,8 @@ impl ServerPermissions {
     /// Adds the last output of the server to an outcome, with a hint.
     pub(super) fn explain(&self, outcome: Outcome) -> Outcome {
         let printed = outcome.stderr.as_ref().map(|it| &*it.text).unwrap_or_default();
-        let printed = self.mask(&without_sequences(printed));
+        let printed = without_sequences(printed);
+        let printed = self.secrets.mask(&printed);
         let cause = self.cause(&printed, &outcome);
         let hint = cause.or_else(|| outcome.hint.clone()).unwrap_or_else(|| {
             let network = if self.has_hosts { "" } else { ", and has no network" };
@@ -171,10 +172,6 @@ impl ServerPermissions {
     pub(super) fn hint(&self, message: &str, before: usize) -> Option<String> {
         let refused = self.network.refusals().into_iter().nth(before);
         refused.or_else(|| self.cause(message, &Outcome::new(OutcomeStatus::Failed)))
-    }
-
-    fn mask(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[masked]"))
     }
 
     /// Returns the cause of a failure with a remedy.
@@ -489,7 +486,7 @@ mod tests {
             directory: home.to_owned(),
             home: Some(home.to_owned()),
             settings: Some(home.join(".config/prowess/prowess.toml")),
-            secrets: vec!["hunter2-hunter2".to_owned()],
+            secrets: KnownSecrets::new(["hunter2-hunter2".to_owned()]),
             policy,
         }
     }

@@ -6,7 +6,7 @@ use prowess::{Marker, Skill, UsedSkill, visible};
 use prowess_runtime::{
     Outcome, OutcomeStatus,
     outcome::{FoundSkills, SkillFilePart, ToolOutput},
-    skill::Active,
+    skill::ActiveSkills,
     text::make_visible,
     tool::ToolFormat,
 };
@@ -55,7 +55,7 @@ pub(crate) async fn call(
     }
     let skill = named.and_then(|it| library.get(it)).cloned();
     // Calls are not assigned to conversations, so no call depends on skills that another activated.
-    let active = Arc::new(Active::new(Arc::new(library)));
+    let active = Arc::new(ActiveSkills::new(Arc::new(library)));
     let outcome = active.within(served.toolbox.call_tool(tool, input)).await;
     let is_skill_text = tool.is_skill_text(&outcome);
     let result = result(served, skill.as_ref(), &outcome, is_skill_text);
@@ -97,7 +97,7 @@ fn result(
     if let Some(plan) = &outcome.plan {
         let mut text = "Nothing was run. These are the calls that the skill plans:\n".to_owned();
         for step in plan {
-            text += &format!("{}. {} {}\n", step.step, step.tool, json!(step.params));
+            text += &format!("{step}\n");
         }
         return CallToolResult::success(vec![told_by_skill(text)]);
     }

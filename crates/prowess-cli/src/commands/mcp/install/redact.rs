@@ -1,17 +1,11 @@
 //! Redacts secrets in settings.
 
 use prowess::SettingsFormat;
-use prowess_runtime::secret::mask;
+use prowess_runtime::secret::{MASK, is_secret_name, mask};
 
-use crate::secret_name;
-
-/// The replacement of a secret.
-const MASK: &str = "[masked]";
 /// Tables whose values may all be secrets.
 const TABLES: &[&str] =
     &["env", "envs", "environment", "headers", "http_headers", "requestheaders"];
-/// Endings of names that give the place of a secret, not the secret.
-const PLACES: &[&str] = &["file", "path", "dir", "url", "envvar"];
 
 /// Redacts the secrets in settings, line by line: everything below `env` and headers, values with
 /// names like `token`, and values that look like a secret.
@@ -40,8 +34,8 @@ impl Frame {
     fn hides(&self) -> bool {
         let option = self.before.starts_with('-') && !self.before.contains('=');
         self.is_secret
-            || self.key.as_deref().is_some_and(is_secret)
-            || self.is_list && option && is_secret(&self.before)
+            || self.key.as_deref().is_some_and(is_secret_name)
+            || self.is_list && option && is_secret_name(&self.before)
     }
 
     /// Returns the frame of a list or table inside it.
@@ -104,7 +98,7 @@ fn redact_flow(text: &str, first: Frame) -> String {
             let quote = quote.map(String::from).unwrap_or_default();
             shown.push_str(&format!("{quote}{MASK}{quote}"));
             frame.before = bare.to_owned();
-        } else if let Some((option, _)) = bare.split_once('=').filter(|it| is_secret(it.0)) {
+        } else if let Some((option, _)) = bare.split_once('=').filter(|it| is_secret_name(it.0)) {
             let quote = token.chars().next().filter(|it| "\"'".contains(*it));
             let quote = quote.map(String::from).unwrap_or_default();
             shown.push_str(&format!("{quote}{option}={MASK}{quote}"));
@@ -164,9 +158,12 @@ fn redact_yaml(text: &str) -> String {
                 }
                 _ => (None, item),
             };
-            let is_hidden = hidden.is_some() || name.is_some_and(is_secret);
+            let is_hidden = hidden.is_some() || name.is_some_and(is_secret_name);
             let is_open = matches!(value.trim(), "" | "|" | ">" | "|-" | ">-");
-            if hidden.is_none() && name.is_some_and(|it| is_table(it) || is_secret(it)) && is_open {
+            if hidden.is_none()
+                && name.is_some_and(|it| is_table(it) || is_secret_name(it))
+                && is_open
+            {
                 hidden = Some(indent);
             }
             let before = &line[..line.len() - value.len()];
@@ -186,12 +183,6 @@ fn redact_yaml(text: &str) -> String {
 
 fn is_table(name: &str) -> bool {
     TABLES.iter().any(|it| it.eq_ignore_ascii_case(name))
-}
-
-/// Returns whether a name is that of a secret.
-fn is_secret(name: &str) -> bool {
-    let plain = secret_name::normalize(name);
-    secret_name::is_secret(&plain) && !PLACES.iter().any(|it| plain.ends_with(it))
 }
 
 #[cfg(test)]
