@@ -1374,7 +1374,7 @@ mod something_is_sent_only_to_hosts_that_somebody_has_listed {
         }
         let is_tried = |ran: &Ran| {
             let said = format!("{}{}", ran.stdout(), ran.stderr);
-            said.contains("cannot find `example.invalid`")
+            said.contains("cannot resolve `example.invalid`")
         };
         assert!(is_tried(&tool(&world, "http_request", &posting(), &["--yes"])));
         let asked = |typed| at_terminal(&world, typed, "http_request", &posting(), "");
