@@ -98,7 +98,7 @@ pub(crate) fn toolbox(
     #[cfg(feature = "mcp")]
     let starter = running.starter(&config, authorizer.clone(), sandbox.clone()).map_err(failed)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
-    let commands = commands.with_gate(authorizer.clone());
+    let commands = commands.with_authorizer(authorizer.clone());
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     if config.skill.enabled.value {
         tools.push(Arc::new(UseSkill { active: active.clone() }));

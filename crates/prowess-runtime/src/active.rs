@@ -76,13 +76,11 @@ impl Active {
         self.lock()
             .iter()
             .filter_map(|activated: &ActiveSkill| {
-                let is_it = |skill: &&Skill| skill.origin.path == activated.path;
-                let named = library.get(&activated.name).filter(is_it);
-                named
-                    .or_else(|| library.all().find(is_it))
-                    .filter(|it| it.manifest.is_active())
-                    .cloned()
+                let mut candidates = library.get(&activated.name).into_iter().chain(library.all());
+                candidates.find(|it| it.origin.path == activated.path)
             })
+            .filter(|it| it.manifest.is_active())
+            .cloned()
             .collect()
     }
 

@@ -15,7 +15,7 @@
 //! let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill::new(Arc::new(library))));
 //!
 //! let outcome = toolbox.call("use_skill", json!({"name": "code-review"})).await;
-//! assert_eq!(outcome.status, OutcomeStatus::Succeeded);
+//! assert_eq!(outcome.status, OutcomeStatus::Ok);
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

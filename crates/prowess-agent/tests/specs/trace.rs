@@ -593,7 +593,7 @@ mod what_happens_is_told_as_spans {
             (nobody, "Connection refused"),
             (broken.url("/"), "the collector answers 503"),
             (hanging.url("/"), "timed out after 2 s"),
-            ("ftp://example.com".to_owned(), "only `http:` and `https:`"),
+            ("ftp://example.com".to_owned(), "expected `http:` or `https:`"),
         ] {
             let agent = agent(looker(), vec![Arc::new(Spans::new("sailor"))]);
             let (answer, sending) =

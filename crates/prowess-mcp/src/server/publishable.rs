@@ -121,7 +121,7 @@ fn files(skill: &Skill, authorizer: &Authorizer) -> Vec<Resource> {
     let folder = skill.absolute_folder();
     let is_told = |path: &str| {
         let path = folder.as_ref().map(|it| it.join(path));
-        path.is_none_or(|it| authorizer.tells_file(skill, &it))
+        path.is_none_or(|it| authorizer.can_disclose_file(skill, &it))
     };
     let resources = skill.resources().iter();
     resources.filter(|it| uri::can_tell(&it.path) && is_told(&it.path)).cloned().collect()

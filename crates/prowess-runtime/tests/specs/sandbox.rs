@@ -1941,7 +1941,7 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
         let machines: [(&[&[Lack]], &str, &str); 4] = [
             (
                 &[NO_NAMESPACES, NO_LANDLOCK],
-                "make namespaces: operation not permitted",
+                "create namespaces: operation not permitted",
                 "namespaces",
             ),
             (&[NO_NAMESPACES, LANDLOCK_OFF], "use Landlock: operation not supported", "namespaces"),

@@ -581,8 +581,14 @@ mod one_connection_of_the_host_is_left_as_it_was {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 call(&asked, "SELECT 1", &[]).await
             });
-            assert_eq!(statuses(&first), (OutcomeStatus::TimedOut, "the statement timed out after 1000 ms"));
-            assert_eq!(statuses(&second), (OutcomeStatus::TimedOut, "the statement timed out after 300 ms"));
+            assert_eq!(
+                statuses(&first),
+                (OutcomeStatus::TimedOut, "the statement timed out after 1000 ms")
+            );
+            assert_eq!(
+                statuses(&second),
+                (OutcomeStatus::TimedOut, "the statement timed out after 300 ms")
+            );
             assert_eq!(rows(host.read("SELECT 1").await), json!([[1]]));
         }
     }
