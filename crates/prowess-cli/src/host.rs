@@ -158,7 +158,7 @@ impl LimitArgs {
     /// Returns the sandbox of scripts and commands.
     pub(crate) fn sandbox(&self, config: &Config, launcher: Launcher) -> Sandbox {
         let sandbox = Sandbox::new(launcher, config.sandbox.level.value);
-        if self.unsandboxed { sandbox.without() } else { sandbox }
+        if self.unsandboxed { sandbox.unconfined() } else { sandbox }
     }
 
     /// Returns the limits of a run.

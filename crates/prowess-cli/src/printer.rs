@@ -226,6 +226,7 @@ impl Printer {
             }
             self.note(&match guess {
                 Some(guess) => format!("the sandbox probably refused {guess}"),
+                None if denied.starts_with("not searched ") => denied.clone(),
                 None => format!("the sandbox refused {denied}"),
             });
         }

@@ -96,7 +96,7 @@ pub(crate) fn toolbox(
     let server_launcher =
         running.server_launcher(&config, authorizer.clone(), sandbox.clone()).map_err(to_error)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
-    let commands = commands.with_gate(authorizer.clone());
+    let commands = commands.with_authorizer(authorizer.clone());
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     if config.skill.enabled.value {
         tools.push(Arc::new(UseSkill { active: active.clone() }));

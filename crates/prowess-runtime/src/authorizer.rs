@@ -22,12 +22,12 @@ use crate::{
     entry::SkillRecord,
     outcome::Outcome,
     policy::Policy,
-    protected::lies_in,
+    protected::is_within,
     refusal::Refusal,
     remote_skill::{RemoteFile, RemoteSkill},
     ruling::{ActionRequest, Ground, Ruling},
     skill_folder::SkillFolder,
-    subject::{Subject, file_difference, shortened},
+    subject::{Subject, file_difference, shorten_text},
     timestamp::timestamp,
     tool::Action,
     warnings::Warnings,
@@ -90,7 +90,7 @@ impl Authorizer {
         self.decide(requested).await.map(|it| it.difference)
     }
 
-    /// Does the same, and tells whether a person has approved it.
+    /// Does the same, and returns whether a person has approved it.
     pub(crate) async fn decide(
         &self,
         requested: &ActionRequest<'_>,
@@ -103,7 +103,7 @@ impl Authorizer {
                 };
                 let mut plan =
                     plan.map_err(|refusal| self.refuse(requested, None, "policy", refusal))?;
-                plan.secrets.retain(|it| self.keeps_secret(requested.tool, it));
+                plan.secrets.retain(|it| self.asks_about_secret(requested.tool, it));
                 Some(plan)
             }
             _ => None,
@@ -114,13 +114,13 @@ impl Authorizer {
             }
             Ruling::Deny(ground) => {
                 let subject = skill_subject(requested);
-                let refusal = denied(requested, ground);
+                let refusal = denial(requested, ground);
                 return Err(self.refuse(requested, subject.as_ref(), ground.as_str(), refusal));
             }
             Ruling::Ask(ground) => (ground, true),
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
-        let old = self.approvals.approved(&self.key(requested));
+        let old = self.approvals.approved_subject(&self.approval_key(requested));
         // The files of a read-only action are not read, unless it requires approval.
         if !asks && old.is_none() && requested.action.only_looks() {
             return self.allow(requested, None, ground.as_str());
@@ -155,7 +155,7 @@ impl Authorizer {
         ground: Ground,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let _turn = self.approvals.turn.lock().await;
-        let old = self.approvals.approved(&self.key(requested));
+        let old = self.approvals.approved_subject(&self.approval_key(requested));
         let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
         let is_covered =
             ground == Ground::Writes && self.approvals.is_approved_for_session(&every_write());
@@ -163,10 +163,10 @@ impl Authorizer {
             let passed = self.allow(requested, Some(&subject), "approval")?;
             return Ok(AuthorizedAction { is_agreed: is_personal(ground), ..passed });
         }
-        if self.approvals.is_refused_for_session(&self.key(requested), &subject) {
-            let message = format!("approval to {} was not given", requested.action.describe());
+        if self.approvals.is_refused_for_session(&self.approval_key(requested), &subject) {
+            let message = format!("approval to {} was denied", requested.action.describe());
             let hint =
-                "you have said no to this; you will be asked again in the next session".to_owned();
+                "you denied it earlier; you will be asked again in the next session".to_owned();
             return Err(self.refuse(
                 requested,
                 Some(&subject),
@@ -178,16 +178,16 @@ impl Authorizer {
     }
 
     /// Whether this tool may only read a file with secrets after approval. Nothing is logged.
-    pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
+    pub(crate) fn asks_about_secret(&self, tool: &str, path: &Path) -> bool {
         let action = Action::Read(path.to_owned());
         let key =
             ApprovalKey::of(&ActionRequest { tool, action: &action, active: &[], given: None });
-        self.policy.keeps_secret(tool, path) && self.approvals.approved(&key).is_none()
+        self.policy.asks_about_secret(tool, path) && self.approvals.approved_subject(&key).is_none()
     }
 
     /// Whether the policy denies the disclosure of a skill. Nothing is logged.
     pub fn is_denied(&self, skill: &Skill) -> bool {
-        matches!(self.ruling(&telling(skill)), Ruling::Deny(_))
+        matches!(self.ruling(&disclosure_action(skill)), Ruling::Deny(_))
     }
 
     /// Offers a skill as far as no approval is needed, and returns whether one would be: then the
@@ -208,85 +208,92 @@ impl Authorizer {
 
     /// Refuses to read files of an undisclosed skill: a rule about a skill applies to its files
     /// too, until it is activated.
-    pub(crate) fn guard(
+    pub(crate) fn check_disclosed(
         &self,
         requested: &ActionRequest<'_>,
         active: &ActiveSkills,
     ) -> Result<(), Box<Outcome>> {
         let Action::Read(path) = requested.action else { return Ok(()) };
-        let undisclosed = self.undisclosed(active, |folder| lies_in(path, folder));
+        let undisclosed = self.undisclosed_skills(active, |folder| is_within(path, folder));
         let Some((name, _)) = undisclosed.into_iter().next() else { return Ok(()) };
         let path = path.display();
         let message = format!("`{path}` belongs to the skill `{name}`, which is not active");
-        let hint = format!("`{TELLER}` takes it up, once that is agreed to");
+        let hint = format!("activate it with `{USE_SKILL}`, which requires approval");
         Err(self.refuse(requested, None, "policy", Refusal { message, hint }))
     }
 
     /// Returns the inactive skills that may not be disclosed and whose folder `is_meant` selects:
     /// each with its folder, with links resolved. Nobody is asked, and nothing is logged.
-    pub(crate) fn undisclosed(
+    pub(crate) fn undisclosed_skills(
         &self,
         active: &ActiveSkills,
         is_meant: impl Fn(&Path) -> bool,
     ) -> Vec<(String, PathBuf)> {
-        let taken = active.skills();
-        let book = OnceCell::new();
-        let undisclosed = |skill: &Skill| {
-            // For most skills no file has to be read.
-            let told = self.told(skill, |key| {
-                let book = book.get_or_init(|| self.approvals.all());
-                Some(book.iter().rfind(|it| it.key == *key)?.subject.digest.clone())
-            });
-            if matches!(told, DisclosureRule::Always)
-                || taken.iter().any(|it| it.origin.path == skill.origin.path)
-            {
-                return None;
-            }
-            let folder = skill.absolute_folder()?.canonicalize().ok()?;
-            let is_untold = is_meant(&folder) && !told.holds(skill);
-            is_untold.then(|| (skill.manifest.name.to_string(), folder))
-        };
-        active.library().all().filter_map(undisclosed).collect()
+        let active_skills = active.skills();
+        let approvals = OnceCell::new();
+        active
+            .library()
+            .all()
+            .filter_map(|skill| {
+                // For most skills no file has to be read.
+                let rule = self.disclosure_rule(skill, |key| {
+                    let approvals = approvals.get_or_init(|| self.approvals.list());
+                    Some(approvals.iter().rfind(|it| it.key == *key)?.subject.digest.clone())
+                });
+                if matches!(rule, DisclosureRule::Always)
+                    || active_skills.iter().any(|it| it.origin.path == skill.origin.path)
+                {
+                    return None;
+                }
+                let folder = skill.absolute_folder()?.canonicalize().ok()?;
+                let is_undisclosed = is_meant(&folder) && !rule.allows(skill);
+                is_undisclosed.then(|| (skill.manifest.name.to_string(), folder))
+            })
+            .collect()
     }
 
     /// Whether a skill may be disclosed without asking. Nothing is logged.
     pub fn can_disclose(&self, skill: &Skill) -> bool {
-        self.told(skill, |key| Some(self.approvals.approved(key)?.digest)).holds(skill)
+        self.disclosure_rule(skill, |key| Some(self.approvals.approved_subject(key)?.digest))
+            .allows(skill)
     }
 
-    fn told(
+    fn disclosure_rule(
         &self,
         skill: &Skill,
         approved: impl FnOnce(&ApprovalKey) -> Option<String>,
     ) -> DisclosureRule {
-        let action = telling(skill);
+        let action = disclosure_action(skill);
         let unless = match self.ruling(&action) {
             Ruling::Allow(_) => return DisclosureRule::Always,
             Ruling::Deny(_) => return DisclosureRule::Never,
             Ruling::Ask(_) => DisclosureRule::Never,
             Ruling::AskIfChanged => DisclosureRule::Always,
         };
-        let key = ApprovalKey::of(&wish_to_tell(&action));
-        approved(&key).map_or(unless, DisclosureRule::As)
+        let key = ApprovalKey::of(&disclosure_request(&action));
+        approved(&key).map_or(unless, DisclosureRule::IfUnchanged)
     }
 
     /// Returns the reason why a skill may not be disclosed, with a hint; `None` if it may. Nothing
     /// is logged.
     pub fn why_withheld(&self, skill: &Skill) -> Option<Box<Outcome>> {
-        let action = telling(skill);
-        let requested = wish_to_tell(&action);
+        let action = disclosure_action(skill);
+        let requested = disclosure_request(&action);
+        if self.can_disclose(skill) {
+            return None;
+        }
         let message = format!("approval is needed to {}", action.describe());
-        let refusal =
-            || Refusal { message, hint: format!("`{}` approves it", approving(&requested)) };
-        (!self.can_disclose(skill)).then(|| refusal().into())
+        let hint = format!("`{}` approves it", approval_command(&requested));
+        Some(Refusal { message, hint }.into())
     }
 
     /// Whether a file of a disclosed skill may be disclosed as well. Nothing is logged.
-    pub fn tells_file(&self, skill: &Skill, path: &Path) -> bool {
+    pub fn can_disclose_file(&self, skill: &Skill, path: &Path) -> bool {
         let action = Action::Resource { path: path.to_owned(), bytes: Arc::default() };
         // Rules about an active skill apply to reading its files.
         let active = slice::from_ref(&skill.manifest);
-        let requested = ActionRequest { tool: READER, action: &action, active, given: None };
+        let requested =
+            ActionRequest { tool: READ_SKILL_FILE, action: &action, active, given: None };
         matches!(self.policy.ruling(&requested, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
@@ -294,8 +301,8 @@ impl Authorizer {
     /// Nothing is logged.
     pub fn approves(&self, skill: &RemoteSkill) -> Option<bool> {
         let action = Action::TakeUp(Box::new(skill.clone()));
-        let old = self.approvals.approved(&ApprovalKey::of(&wish_to_tell(&action)));
-        old.map(|it| it.digest == Subject::offered(skill).digest)
+        let old = self.approvals.approved_subject(&ApprovalKey::of(&disclosure_request(&action)));
+        old.map(|it| it.digest == Subject::of_remote(skill).digest)
     }
 
     /// Whether the policy denies the activation of a remote skill. Nothing is logged.
@@ -304,14 +311,14 @@ impl Authorizer {
     }
 
     fn ruling(&self, action: &Action) -> Ruling {
-        self.policy.ruling(&wish_to_tell(action), None)
+        self.policy.ruling(&disclosure_request(action), None)
     }
 
     /// Logs that an action was performed without a sandbox.
     pub fn note_unsandboxed(&self, requested: &ActionRequest<'_>) {
         self.audit.record(&AuditEntry {
             tool: requested.tool,
-            skill: skill(requested),
+            skill: skill_name(requested),
             digest: skill_subject(requested).as_ref().map(|it| &*it.digest),
             what: "run without a sandbox",
             decision: "ran",
@@ -344,7 +351,7 @@ impl Authorizer {
     }
 
     /// Returns the key of the approval of an action, which depends on network access.
-    fn key(&self, requested: &ActionRequest<'_>) -> ApprovalKey {
+    fn approval_key(&self, requested: &ActionRequest<'_>) -> ApprovalKey {
         let key = ApprovalKey::of(requested);
         let kind = if self.policy.hosts_of(requested.action).is_empty() {
             key.kind
@@ -364,10 +371,10 @@ impl Authorizer {
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let question = self.question(requested, plan, &subject, ground, old.as_ref());
         let who = self.approver.who_answers(&question).to_owned();
-        let before = self.on_disk(requested).await?;
+        let before = self.current_subject(requested).await?;
         let reply = self.approver.ask(&question).await;
         // It may have changed before the answer.
-        if self.on_disk(requested).await? != before {
+        if self.current_subject(requested).await? != before {
             let message = format!("it changed while you were asked whether to {}", question.what);
             let refusal = Refusal { message, hint: "check it, and try again".to_owned() };
             return Err(self.refuse(requested, Some(&subject), "policy", refusal));
@@ -379,10 +386,15 @@ impl Authorizer {
                 if is_agreed
                     && matches!(requested.action, Action::Start { .. } | Action::Connect { .. })
                 {
-                    self.approvals.refuse_for_session(self.key(requested), subject.clone());
+                    self.approvals
+                        .refuse_for_session(self.approval_key(requested), subject.clone());
                 }
-                let refusal =
-                    unapproved(requested, &question, &who, self.policy.hosts_of(requested.action));
+                let refusal = unapproved_refusal(
+                    requested,
+                    &question,
+                    &who,
+                    self.policy.hosts_of(requested.action),
+                );
                 let outcome = self.refuse(requested, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
@@ -392,8 +404,11 @@ impl Authorizer {
             }
             ApproverReply::Session => {
                 self.allow(requested, Some(&subject), &who)?;
-                let key =
-                    if ground == Ground::Writes { every_write() } else { self.key(requested) };
+                let key = if ground == Ground::Writes {
+                    every_write()
+                } else {
+                    self.approval_key(requested)
+                };
                 self.approvals.approve_for_session(Approval {
                     key,
                     when: timestamp(),
@@ -404,7 +419,7 @@ impl Authorizer {
             }
             ApproverReply::Always => {
                 self.allow(requested, Some(&subject), &who)?;
-                let key = self.key(requested);
+                let key = self.approval_key(requested);
                 self.approvals.approve(Approval { key, when: timestamp(), by: who, subject });
                 Ok(AuthorizedAction { difference, is_agreed })
             }
@@ -412,7 +427,7 @@ impl Authorizer {
     }
 
     /// Returns the current subject of an approval, regardless of what was read before.
-    async fn on_disk(
+    async fn current_subject(
         &self,
         requested: &ActionRequest<'_>,
     ) -> Result<Option<Subject>, Box<Outcome>> {
@@ -426,7 +441,7 @@ impl Authorizer {
             .ok());
         }
         let Some(entry) = requested.action.entry() else { return Ok(None) };
-        let folder = entry.folder.as_ref().map(SkillFolder::unread);
+        let folder = entry.folder.as_ref().map(SkillFolder::without_files);
         let entry = SkillRecord { folder, ..entry.clone() };
         blocking(move || Subject::of(&entry).ok()).await
     }
@@ -444,7 +459,7 @@ impl Authorizer {
             _ => false,
         };
         if !is_quiet {
-            self.note(requested, subject, "allowed", by);
+            self.record(requested, subject, "allowed", by);
         }
         Ok(AuthorizedAction { difference: None, is_agreed: false })
     }
@@ -456,11 +471,11 @@ impl Authorizer {
         by: &str,
         refusal: Refusal,
     ) -> Box<Outcome> {
-        self.note(requested, subject, "refused", by);
+        self.record(requested, subject, "refused", by);
         refusal.into()
     }
 
-    fn note(
+    fn record(
         &self,
         requested: &ActionRequest<'_>,
         subject: Option<&Subject>,
@@ -469,12 +484,12 @@ impl Authorizer {
     ) {
         self.audit.record(&AuditEntry {
             tool: requested.tool,
-            skill: skill(requested),
+            skill: skill_name(requested),
             digest: subject.map(|it| &*it.digest),
             what: &format!(
                 "{}{}",
-                logged(requested.action),
-                reaching(self.policy.hosts_of(requested.action))
+                describe_for_log(requested.action),
+                connection_phrase(self.policy.hosts_of(requested.action))
             ),
             decision,
             by,
@@ -500,42 +515,44 @@ fn is_personal(ground: Ground) -> bool {
 enum DisclosureRule {
     Always,
     /// As long as it has the approved digest.
-    As(String),
+    IfUnchanged(String),
     Never,
 }
 
 impl DisclosureRule {
-    fn holds(&self, skill: &Skill) -> bool {
-        let subject = || Subject::of(&SkillRecord::for_disclosure(skill).ok()?).ok();
+    fn allows(&self, skill: &Skill) -> bool {
         match self {
             Self::Always => true,
-            Self::As(digest) => subject().is_some_and(|it| it.digest == *digest),
+            Self::IfUnchanged(digest) => SkillRecord::for_disclosure(skill)
+                .ok()
+                .and_then(|it| Subject::of(&it).ok())
+                .is_some_and(|it| it.digest == *digest),
             Self::Never => false,
         }
     }
 }
 
 /// The tool that discloses skills.
-const TELLER: &str = "use_skill";
+const USE_SKILL: &str = "use_skill";
 /// The tool that reads their files.
-const READER: &str = "read_skill_file";
+const READ_SKILL_FILE: &str = "read_skill_file";
 /// The maximum number of files of a skill in a question.
 const SHOWN: usize = 50;
 
 /// Returns the request to disclose a skill.
-fn wish_to_tell(action: &Action) -> ActionRequest<'_> {
-    ActionRequest { tool: TELLER, action, active: &[], given: None }
+fn disclosure_request(action: &Action) -> ActionRequest<'_> {
+    ActionRequest { tool: USE_SKILL, action, active: &[], given: None }
 }
 
 /// Returns the action of disclosing a skill, for the policy: without its text.
-fn telling(skill: &Skill) -> Action {
+fn disclosure_action(skill: &Skill) -> Action {
     Action::Disclose(Box::new(SkillRecord::text(skill, String::new())))
 }
 
 /// Returns the subject of the approval of an action.
 fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
     match requested.action {
-        Action::TakeUp(skill) => return Ok(Subject::offered(skill)),
+        Action::TakeUp(skill) => return Ok(Subject::of_remote(skill)),
         Action::Connect { line, files, .. } => {
             let files = files.iter().flat_map(|(path, digest)| {
                 [path.as_os_str().as_encoded_bytes(), digest.as_bytes()]
@@ -581,7 +598,7 @@ fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject
 /// Returns the subject of a skill that is to run; `None` if the action has no skill.
 fn skill_subject(requested: &ActionRequest<'_>) -> Option<Subject> {
     match requested.action {
-        Action::TakeUp(skill) => Some(Subject::offered(skill)),
+        Action::TakeUp(skill) => Some(Subject::of_remote(skill)),
         action => action.entry().and_then(|it| Subject::of(it).ok()),
     }
 }
@@ -594,7 +611,7 @@ impl ApprovalKey {
         let (kind, name, place) = match requested.action {
             // Its disclosure is not its execution.
             Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
-                (ApprovalKind::Call, format!("{TELLER} {}", entry.manifest.name), place)
+                (ApprovalKind::Call, format!("{USE_SKILL} {}", entry.manifest.name), place)
             }
             Action::Execute(entry) | Action::Disclose(entry) => {
                 (ApprovalKind::Skill, entry.manifest.name.to_string(), place)
@@ -648,10 +665,11 @@ impl Authorizer {
     ) -> Question {
         let entry = requested.action.entry();
         let question = Question {
-            what: requested.action.describe() + &reaching(self.policy.hosts_of(requested.action)),
-            why: why(requested, plan, ground, old.is_some()),
-            given: given(requested),
-            files: subject.listed(),
+            what: requested.action.describe()
+                + &connection_phrase(self.policy.hosts_of(requested.action)),
+            why: reason(requested, plan, ground, old.is_some()),
+            given: shown_input(requested),
+            files: subject.list_files(),
             place: entry.and_then(|it| it.folder.as_ref()).map(|it| it.to_path_buf()),
             ..Question::default()
         };
@@ -689,7 +707,7 @@ impl Authorizer {
                 Question { coverage, files: None, ..question }
             }
             Action::Write(change) => {
-                let (content, diff) = shown(change);
+                let (content, diff) = shown_change(change);
                 let session = match ground {
                     Ground::Writes => {
                         let roots: Vec<_> =
@@ -704,7 +722,7 @@ impl Authorizer {
                 Question { content, diff, coverage, in_person, files: None, ..question }
             }
             Action::Connect { line, .. } => Question { content: Some(line.clone()), ..question },
-            Action::TakeUp(skill) => Question { content: Some(listed(skill)), ..question },
+            Action::TakeUp(skill) => Question { content: Some(list_files(skill)), ..question },
             _ => Question {
                 content: entry.map(|it| render_definition(&it.definition, None)),
                 ..question
@@ -721,7 +739,7 @@ impl Question {
 }
 
 /// Returns the reason for a question, in words that follow “because”.
-fn why(
+fn reason(
     requested: &ActionRequest<'_>,
     plan: Option<&Plan>,
     ground: Ground,
@@ -751,7 +769,9 @@ fn why(
             Action::Connect { .. } => "this project's file wants to start a program",
             _ => "the skill wants to start a program",
         },
-        Ground::Offered => "a server wrote it, and models follow it, even when running commands",
+        Ground::Offered => {
+            "it was written by a server, and models follow it, even when running commands"
+        }
         Ground::Rule => "a rule of the policy asks for it",
         _ => "the policy asks before everything except reading",
     };
@@ -771,20 +791,15 @@ fn names_secrets(plan: &Plan) -> String {
 const TEXT: usize = 1024 * 1024;
 
 /// Returns the content of a new file, or the changes to an existing one.
-fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
+fn shown_change(change: &FileChange) -> (Option<String>, Option<String>) {
     let Some(after) = &change.after else { return (None, None) };
-    let text = |bytes: &[u8]| {
-        let text = std::str::from_utf8(bytes).ok().filter(|it| it.len() <= TEXT)?;
-        (!text.contains('\0')).then(|| text.to_owned())
-    };
     let size = after.len();
-    match (&change.before, text(after)) {
-        (FileState::Bytes(before), new) if before == after => {
-            drop(new);
+    match (&change.before, shown_text(after)) {
+        (FileState::Bytes(before), _) if before == after => {
             (None, Some("nothing would change\n".to_owned()))
         }
-        (FileState::Bytes(before), Some(new)) if let Some(old) = text(before) => {
-            (None, Some(file_difference(&old, &new)))
+        (FileState::Bytes(before), Some(new)) if let Some(old) = shown_text(before) => {
+            (None, Some(file_difference(old, new)))
         }
         (FileState::Bytes(before), _) => {
             let old = before.len();
@@ -794,16 +809,22 @@ fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
             (None, Some(format!("too large to show: {old} → {size} bytes\n")))
         }
         (_, Some(new)) if new.is_empty() => (Some("an empty file".to_owned()), None),
-        (_, Some(new)) => (Some(shortened(&new)), None),
+        (_, Some(new)) => (Some(shorten_text(new)), None),
         (_, None) => (Some(format!("too large or not text: {size} bytes")), None),
     }
+}
+
+/// Returns the text of a file, unless it is too large to show.
+fn shown_text(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok().filter(|it| it.len() <= TEXT)?;
+    (!text.contains('\0')).then_some(text)
 }
 
 /// The limits on the shown input of a tool: lines, and characters of a line.
 const GIVEN: (usize, usize) = (40, 300);
 
 /// Returns the input of a tool that is not already part of the question; `None` if there is none.
-fn given(requested: &ActionRequest<'_>) -> Option<String> {
+fn shown_input(requested: &ActionRequest<'_>) -> Option<String> {
     let given = match requested.action {
         Action::Tell | Action::Disclose(_) | Action::Resource { .. } | Action::Read(_) => {
             return None;
@@ -832,7 +853,7 @@ fn given(requested: &ActionRequest<'_>) -> Option<String> {
 }
 
 /// Lists the files of a remote skill for its approval, without reading them.
-fn listed(skill: &RemoteSkill) -> String {
+fn list_files(skill: &RemoteSkill) -> String {
     let files: String = skill
         .files
         .iter()
@@ -846,7 +867,7 @@ fn listed(skill: &RemoteSkill) -> String {
     format!("{}\n{}\n\n{files}{more}", skill.description, skill.uri)
 }
 
-fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
+fn denial(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
     let what = requested.action.describe();
     match ground {
         Ground::AllowedTools => Refusal {
@@ -855,18 +876,18 @@ fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
         },
         Ground::Writes => Refusal {
             message: format!("not allowed to {what}, because `policy.writes` is `deny`"),
-            hint: "with `policy.writes = \"ask\"` in your own settings, every write is asked about"
+            hint: "set `policy.writes = \"ask\"` in your own settings to be asked about each write"
                 .to_owned(),
         },
         Ground::Sensitive(why) | Ground::Secret(why) => Refusal {
             message: format!(
-                "approval is needed to {what}, because {why}, and it is never asked for"
+                "approval is needed to {what}, because {why}, but the policy never asks for it"
             ),
-            hint: "allow the `path` by a rule in your own settings".to_owned(),
+            hint: "add a rule that allows the `path` to your own settings".to_owned(),
         },
         Ground::Sends => Refusal {
             message: format!("not allowed to {what}, because `policy.sends` is `deny`"),
-            hint: "`policy.hosts` in your own settings can list the host".to_owned(),
+            hint: "add the host to `policy.hosts` in your own settings".to_owned(),
         },
         _ => Refusal {
             message: format!("not allowed to {what}, because of a rule with the decision `deny`"),
@@ -875,7 +896,7 @@ fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
     }
 }
 
-fn unapproved(
+fn unapproved_refusal(
     requested: &ActionRequest<'_>,
     question: &Question,
     who: &str,
@@ -887,30 +908,30 @@ fn unapproved(
             message: format!(
                 "approval is needed to {what}, because {why}, and there was no one to ask"
             ),
-            hint: unasked(requested, question),
+            hint: unasked_hint(requested, question),
         },
         "nobody" => Refusal {
             message: format!(
                 "approval is needed to {what}, because {why}, and there was no one to ask"
             ),
             hint: {
-                let command = with_hosts(approving(requested), hosts);
+                let command = with_hosts(approval_command(requested), hosts);
                 format!("use `{command}`, or answer at a terminal")
             },
         },
         _ => Refusal {
-            message: format!("approval to {what} was not given, because the answer was no"),
+            message: format!("approval to {what} was denied, because the answer was no"),
             hint: "nothing was done".to_owned(),
         },
     }
 }
 
 /// Returns the hint for a file or command if nobody could be asked.
-fn unasked(requested: &ActionRequest<'_>, question: &Question) -> String {
+fn unasked_hint(requested: &ActionRequest<'_>, question: &Question) -> String {
     let also = match requested.action {
         Action::Command { .. } => "add it to `policy.commands` in your own settings",
         Action::Fetch { .. } => "add the host to `policy.hosts` in your own settings",
-        _ => "allow this `path` by a rule in your own settings",
+        _ => "add a rule that allows this `path` to your own settings",
     };
     match question.in_person {
         true => format!("`--yes` is not enough: answer at a terminal, or {also}"),
@@ -919,22 +940,16 @@ fn unasked(requested: &ActionRequest<'_>, question: &Question) -> String {
 }
 
 /// Returns the hint for the approval of an action: a command, if it is safe to copy.
-fn approving(requested: &ActionRequest<'_>) -> String {
-    let is_plain = |it: &str| {
-        it.split('/').all(|it| {
-            !it.starts_with('-')
-                && it.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it))
-        })
-    };
+fn approval_command(requested: &ActionRequest<'_>) -> String {
     if let Action::TakeUp(skill) = requested.action
-        && skill.address.split(':').all(is_plain)
+        && skill.address.split(':').all(is_plain_name)
     {
         return format!("prowess servers show {} --yes", skill.address);
     }
-    let name = skill(requested).filter(|it| is_plain(it));
+    let name = skill_name(requested).filter(|it| is_plain_name(it));
     match (requested.action, name.map(|it| (it, it.split_once('/')))) {
         (Action::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
-            format!(r#"prowess tool {TELLER} '{{"name":"{name}"}}' --yes"#)
+            format!(r#"prowess tool {USE_SKILL} '{{"name":"{name}"}}' --yes"#)
         }
         (Action::Execute(_), Some((_, Some((name, script))))) => {
             format!("prowess run {name} --script {script} --yes")
@@ -944,6 +959,14 @@ fn approving(requested: &ActionRequest<'_>) -> String {
         }
         _ => "--yes".to_owned(),
     }
+}
+
+/// Whether a name needs no quotes in a shell, and is not an option.
+fn is_plain_name(name: &str) -> bool {
+    name.split('/').all(|it| {
+        !it.starts_with('-')
+            && it.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it))
+    })
 }
 
 /// Adds the hosts of a script to such a command.
@@ -960,14 +983,14 @@ fn with_hosts(command: String, hosts: &[String]) -> String {
 }
 
 /// Returns a phrase with the hosts of a script, to follow the action.
-fn reaching(hosts: &[String]) -> String {
+fn connection_phrase(hosts: &[String]) -> String {
     match hosts {
         [] => String::new(),
         hosts => format!(" with a connection to `{}`", hosts.join("`, `")),
     }
 }
 
-fn skill<'a>(requested: &ActionRequest<'a>) -> Option<&'a str> {
+fn skill_name<'a>(requested: &ActionRequest<'a>) -> Option<&'a str> {
     match requested.action {
         Action::Serve { skill, .. } => skill.as_deref(),
         Action::TakeUp(skill) => Some(&skill.address),
@@ -976,12 +999,14 @@ fn skill<'a>(requested: &ActionRequest<'a>) -> Option<&'a str> {
 }
 
 /// Describes an action for the log, without secrets in a URL or a statement.
-fn logged(action: &Action) -> String {
+fn describe_for_log(action: &Action) -> String {
     match action {
         Action::Fetch { url, .. }
         | Action::Start { url: Some(url), .. }
-        | Action::Connect { url: Some(url), .. } => action.describe().replace(&**url, &bare(url)),
-        Action::Query(_) => "ask the database".to_owned(),
+        | Action::Connect { url: Some(url), .. } => {
+            action.describe().replace(&**url, &without_secrets(url))
+        }
+        Action::Query(_) => "query the database".to_owned(),
         action => action.describe(),
     }
 }
@@ -994,17 +1019,18 @@ fn is_get(method: &str) -> bool {
 /// Returns the scheme, host and port of a URL.
 #[cfg(feature = "http")]
 fn origin(url: &str) -> String {
-    url::Url::parse(url).map_or_else(|_| bare(url), |it| it.origin().ascii_serialization())
+    url::Url::parse(url)
+        .map_or_else(|_| without_secrets(url), |it| it.origin().ascii_serialization())
 }
 
 /// Without HTTP nothing is sent anywhere.
 #[cfg(not(feature = "http"))]
 fn origin(url: &str) -> String {
-    bare(url)
+    without_secrets(url)
 }
 
 /// Returns a URL without the parts that could be secret.
-fn bare(url: &str) -> String {
+fn without_secrets(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let start = url[..end].find("://").map_or(0, |it| it + "://".len());
     let host = url[start..end].split('/').next().unwrap_or_default();

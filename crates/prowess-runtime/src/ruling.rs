@@ -13,9 +13,9 @@ use crate::{
     glob::fits,
     policy::{
         AllowedToolsMode, Approvals, Decision, Policy, PolicyRule,
-        Readings::{All, Any},
+        Readings::{self, All, Any},
     },
-    sensitive::sensitive,
+    sensitive::why_sensitive,
     tool::Action,
 };
 
@@ -114,12 +114,12 @@ impl Policy {
         match ruled {
             Some(Decision::Ask) if self.approvals != Approvals::Never => Ruling::Ask(Ground::Rule),
             Some(Decision::Allow) => Ruling::Allow(Ground::Rule),
-            _ => self.unruled(requested, listed == Some(true)),
+            _ => self.default_ruling(requested, listed == Some(true)),
         }
     }
 
     /// Whether this tool may only read a file with secrets after approval, if at all.
-    pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
+    pub(crate) fn asks_about_secret(&self, tool: &str, path: &Path) -> bool {
         let action = Action::Read(path.to_owned());
         let requested = ActionRequest { tool, action: &action, active: &[], given: None };
         let ruling = self.ruling(&requested, None);
@@ -143,7 +143,7 @@ impl Policy {
         path: &Path,
         ruled: Option<Decision>,
     ) -> Option<Ruling> {
-        if let Some(why) = sensitive(&self.inside(path)) {
+        if let Some(why) = why_sensitive(&self.relative_to_root(path)) {
             let denied = (self.writes == Decision::Deny).then_some(Ground::Writes);
             return self.path_ruling(requested, ruled, denied, Ground::Sensitive(why));
         }
@@ -163,7 +163,7 @@ impl Policy {
         path: &Path,
         ruled: Option<Decision>,
     ) -> Option<Ruling> {
-        let why = self.secret(path)?;
+        let why = self.why_secret(path)?;
         let denied = (self.secret_reads == Decision::Deny).then_some(Ground::Secret(why));
         self.path_ruling(requested, ruled, denied, Ground::Secret(why))
     }
@@ -207,7 +207,7 @@ impl Policy {
         }
     }
 
-    fn unruled(&self, requested: &ActionRequest<'_>, listed: bool) -> Ruling {
+    fn default_ruling(&self, requested: &ActionRequest<'_>, listed: bool) -> Ruling {
         let always = self.approvals == Approvals::Always;
         match requested.action {
             _ if self.approvals == Approvals::Never => Ruling::Allow(Ground::Setting),
@@ -251,15 +251,15 @@ impl Policy {
             return None;
         }
         let lists = requested.active.iter().map(|it| &it.allowed_tools.0);
-        let grants: Vec<Grant<'_>> = lists.flatten().map(|it| Grant::read(it)).collect();
+        let grants: Vec<Grant<'_>> = lists.flatten().map(|it| Grant::parse(it)).collect();
         if grants.is_empty() {
             return None;
         }
         let starts = matches!(requested.action, Action::Start { .. });
-        let names = |it: &Grant<'_>| {
-            it.names(requested.tool, requested.action) || (starts && it.needs(requested.tool))
-        };
-        let fitting = grants.iter().filter(|it| names(it));
+        let fitting = grants.iter().filter(|it| {
+            it.covers(requested.tool, requested.action)
+                || (starts && it.covers_server(requested.tool))
+        });
         Some(match requested.action {
             // Each part of a command may be covered by a different grant.
             Action::Command { .. } => {
@@ -298,40 +298,54 @@ impl Policy {
         requested: &ActionRequest<'_>,
         plan: Option<&Plan>,
     ) -> bool {
-        let all = if rule.decision == Decision::Allow { All } else { Any };
-        let active = |it: &String| requested.active.iter().any(|manifest| fits(it, &manifest.name));
-        let skill = |it: &String| match requested.action {
-            // A permission for one skill does not extend to another.
-            Action::Execute(entry) | Action::Disclose(entry) | Action::Start { entry, .. } => {
-                fits(it, &entry.manifest.name) || (all == Any && active(it))
-            }
-            Action::Serve { skill: Some(skill), .. } => {
-                fits(it, skill) || (all == Any && active(it))
-            }
-            Action::TakeUp(skill) => fits(it, &skill.address) || (all == Any && active(it)),
-            _ => active(it),
-        };
-        let path = |it: &String| match requested.action {
-            Action::Read(_) | Action::Write(_) | Action::Resource { .. } => {
-                requested.action.path().is_some_and(|path| self.path_matches(path, it, all))
-            }
-            // A permission to read a file is not a permission for the actions of the skill.
-            Action::Execute(entry) | Action::Disclose(entry) if all == Any => {
-                let document = entry.folder.as_ref().map(|it| it.join(SKILL_FILE));
-                document.is_some_and(|path| self.path_matches(&path, it, all))
-            }
-            _ => false,
-        };
+        let readings = if rule.decision == Decision::Allow { All } else { Any };
         rule.tool.as_ref().is_none_or(|it: &String| {
-            fits(it, requested.tool) || Grant::read(it).names(requested.tool, requested.action)
-        }) && rule.skill.as_ref().is_none_or(skill)
+            fits(it, requested.tool) || Grant::parse(it).covers(requested.tool, requested.action)
+        }) && rule.skill.as_ref().is_none_or(|it| skill_matches(it, requested, readings))
             && rule.command.as_ref().is_none_or(|it: &String| match plan {
-                Some(plan) if all == All => plan.parts().all(|argv| begins(argv, it)),
+                Some(plan) if readings == All => plan.parts().all(|argv| begins(argv, it)),
                 Some(plan) => plan.parts().any(|argv| begins(argv, it)),
                 None => false,
             })
-            && rule.path.as_ref().is_none_or(path)
+            && rule.path.as_ref().is_none_or(|it| self.rule_path_matches(it, requested, readings))
     }
+
+    fn rule_path_matches(
+        &self,
+        pattern: &str,
+        requested: &ActionRequest<'_>,
+        readings: Readings,
+    ) -> bool {
+        match requested.action {
+            Action::Read(_) | Action::Write(_) | Action::Resource { .. } => {
+                requested.action.path().is_some_and(|it| self.path_matches(it, pattern, readings))
+            }
+            // A permission to read a file is not a permission for the actions of the skill.
+            Action::Execute(entry) | Action::Disclose(entry) if readings == Any => {
+                let document = entry.folder.as_ref().map(|it| it.join(SKILL_FILE));
+                document.is_some_and(|it| self.path_matches(&it, pattern, readings))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether an action belongs to a skill with this name, or an active skill has it.
+fn skill_matches(pattern: &str, requested: &ActionRequest<'_>, readings: Readings) -> bool {
+    let own: &str = match requested.action {
+        Action::Execute(entry) | Action::Disclose(entry) | Action::Start { entry, .. } => {
+            &entry.manifest.name
+        }
+        Action::Serve { skill: Some(skill), .. } => skill,
+        Action::TakeUp(skill) => &skill.address,
+        _ => return is_active(pattern, requested),
+    };
+    // A permission for one skill does not extend to another.
+    fits(pattern, own) || (readings == Any && is_active(pattern, requested))
+}
+
+fn is_active(pattern: &str, requested: &ActionRequest<'_>) -> bool {
+    requested.active.iter().any(|it| fits(pattern, &it.name))
 }
 
 /// Whether a command begins with these words; in each, `*` and `?` are wildcards, and a word `*`

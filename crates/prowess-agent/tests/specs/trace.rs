@@ -592,8 +592,8 @@ mod what_happens_is_told_as_spans {
         for (url, why) in [
             (nobody, "Connection refused"),
             (broken.url("/"), "the collector answers 503"),
-            (hanging.url("/"), "took longer than 2 s"),
-            ("ftp://example.com".to_owned(), "only `http:` and `https:`"),
+            (hanging.url("/"), "timed out after 2 s"),
+            ("ftp://example.com".to_owned(), "expected `http:` or `https:`"),
         ] {
             let agent = agent(looker(), vec![Arc::new(Spans::new("sailor"))]);
             let (answer, sending) =

@@ -269,7 +269,7 @@ async fn offer_packages(
     let Some(preparer) = host::preparer(config, launcher, host::proxies()?) else {
         return Ok(None);
     };
-    let Some(recipe) = preparer.lacking(script, folder.as_deref()) else { return Ok(None) };
+    let Some(recipe) = preparer.missing_recipe(script, folder.as_deref()) else { return Ok(None) };
     if approver(yes).who() == "nobody" {
         let packages = safe::line(&recipe.requirements.join(", ")).into_owned();
         printer.note(&format!(

@@ -289,7 +289,7 @@ mod what_a_server_writes_that_others_act_on_is_told {
         let ran = call("os.makedirs('\\x1b[2J')\nos.symlink('/etc/passwd', '\\x1b[2J/CLAUDE.md')");
         assert!(ran.stderr.contains("CLAUDE.md` (new)"), "{}", ran.stderr);
         assert!(
-            ran.stderr.contains("look at each") && !ran.stderr.contains('\x1b'),
+            ran.stderr.contains("check each") && !ran.stderr.contains('\x1b'),
             "{}",
             ran.stderr
         );
@@ -312,7 +312,7 @@ mod what_a_server_writes_that_others_act_on_is_told {
         let warning = warning.unwrap_or_else(|| panic!("{}", ran.stderr));
         let first = warning.split("can write: ").nth(1).unwrap();
         assert!(first.starts_with(&format!("`{}/sub/AGENTS.md` (changed)", stage.path("project"))));
-        assert!(!warning.contains("`z") && warning.contains("; look at the others"), "{warning}");
+        assert!(!warning.contains("`z") && warning.contains("; check the others"), "{warning}");
         let id = warning.split("`prowess undo ").nth(1).unwrap().split('`').next().unwrap();
         let ran = stage.prowess(&["undo", id]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -353,7 +353,7 @@ mod what_a_server_writes_that_others_act_on_is_told {
             ("editor/tasks.json", "changed", ".vscode"),
         ] {
             let [path, link] = [path, link].map(|it| project.join(it).display().to_string());
-            let words = format!("`{path}` ({what}, `{link}` leads to it)");
+            let words = format!("`{path}` ({what}, linked from `{link}`)");
             assert!(warning.contains(&words), "{words}: {warning}");
         }
         let is_ordinary = |it: &str| !warning.contains(it);

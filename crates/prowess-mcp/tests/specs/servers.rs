@@ -481,8 +481,8 @@ mod a_server_can_run_somewhere_else {
             (other(), text.clone(), &none, "are not allowed"),
             (unlisted(), "http://169.254.169.254/mcp".to_owned(), &none, "169.254.169.254"),
             (unlisted(), "http://10.0.0.1/mcp".to_owned(), &none, "10.0.0.1"),
-            (unlisted(), "file:///etc/passwd".to_owned(), &none, "`file:` is not used"),
-            (local(), secret, &none, "has a user name or password"),
+            (unlisted(), "file:///etc/passwd".to_owned(), &none, "unsupported scheme `file:`"),
+            (local(), secret, &none, "contains a user name or password"),
             (local(), "nowhere".to_owned(), &none, "is not a URL"),
             (local(), "http://127.0.0.1:22/mcp".to_owned(), &none, "port 22 is not for HTTP"),
             (local(), text.clone(), &json!({"Host": "x"}), "header `Host` cannot be set"),
@@ -684,7 +684,7 @@ mod a_server_is_held_as_a_script_is {
             .write("skills/other/SKILL.md", "---\nname: other\ndescription: Other\n---\nsecret\n");
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         // Permission to run without a sandbox once does not apply to servers.
-        for sandbox in [sandbox(), sandbox().without()] {
+        for sandbox in [sandbox(), sandbox().unconfined()] {
             let launcher = McpLauncher::new(
                 Arc::new(Authorizer::new(Policy::default(), Arc::new(ApproveAll))),
                 sandbox,
@@ -919,7 +919,7 @@ mod servers_end_with_whom_they_belong_to {
              atexit.register(end)",
         );
         let given = sandbox().probe();
-        let has_rules = |it: &FeatureCheck| it.name == "landlock" && it.given == Some(true);
+        let has_rules = |it: &FeatureCheck| it.name == "landlock" && it.supported == Some(true);
         let mut levels = vec![given.level];
         levels.extend(given.checks.iter().any(has_rules).then_some(SandboxLevel::Landlock));
         for (level, is_dropped) in levels.into_iter().flat_map(|it| [(it, true), (it, false)]) {

@@ -117,7 +117,7 @@ impl Action {
     /// under these words.
     pub fn describe(&self) -> String {
         match self {
-            Self::Tell => "tell what there is".to_owned(),
+            Self::Tell => "list skills".to_owned(),
             Self::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
             Self::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
             Self::Command { line, directory, .. } => {
@@ -136,7 +136,7 @@ impl Action {
             Self::Fetch { method, url, body: Some(size) } => {
                 format!("send {method} with a body of {size} bytes to `{url}`")
             }
-            Self::Query(sql) => format!("ask the database `{sql}`"),
+            Self::Query(sql) => format!("query the database with `{sql}`"),
             Self::Start { entry, server, url } => {
                 let of = format!("the server `{server}` of the skill `{}`", entry.manifest.name);
                 match url {
@@ -145,11 +145,11 @@ impl Action {
                 }
             }
             Self::Serve { server, skill: Some(skill), tool } => {
-                format!("use `{tool}` of the server `{server}` that the skill `{skill}` brought")
+                format!("use `{tool}` of the server `{server}` of the skill `{skill}`")
             }
             Self::Serve { server, tool, .. } => format!("use `{tool}` of the server `{server}`"),
             Self::Connect { server, file, url, .. } => {
-                let of = format!("the server `{server}` that `{}` sets", file.display());
+                let of = format!("the server `{server}` that `{}` configures", file.display());
                 match url {
                     None => format!("start {of}"),
                     Some(url) => format!("connect to {of} at `{url}`"),

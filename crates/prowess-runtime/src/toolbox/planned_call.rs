@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{broken, input::checked};
+use super::{crashed, input::check_input};
 use crate::{
     blocking::blocking,
     outcome::Outcome,
@@ -31,12 +31,12 @@ impl PlannedCall {
         let start = Instant::now();
         let name = tool.name().to_owned();
         let planned = blocking(move || {
-            let input = checked(&*tool, input)?;
+            let input = check_input(&*tool, input)?;
             let action = tool.action(&input)?;
             Ok(Self { tool, action, input, took: start.elapsed() })
         });
-        // A tool that panics while it plans is as broken as one that panics at work.
-        planned.await.unwrap_or_else(|_| Err(broken(&name)))
+        // A panic while planning is reported like one while the action is performed.
+        planned.await.unwrap_or_else(|_| Err(crashed(&name)))
     }
 
     /// Describes it for a person, in words that follow “to”: its action, and the input if the

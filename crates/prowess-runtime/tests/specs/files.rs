@@ -300,7 +300,7 @@ mod files_inside_the_roots_are_read_written_and_listed {
             (json!({ "operation": "read", "path": "x", "limit": 262_145 }), "from 1 to 262144"),
             (json!({ "operation": "read", "path": "x", "offset": -1 }), "invalid value"),
             (json!({ "operation": "list", "path": ".", "limit": 1001 }), "from 1 to 1000"),
-            (json!({ "operation": "list", "path": ".", "offset": 1_000_000 }), "100000 at most"),
+            (json!({ "operation": "list", "path": ".", "offset": 1_000_000 }), "at most 100000"),
             (json!("read"), "invalid type"),
         ] {
             let outcome = call(&tool, input.clone());

@@ -282,7 +282,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
         let changes: [Change; 7] = [
             ("+rm x", |it| fs::write(it.join("run.sh"), "echo one\nrm x\n").unwrap()),
             ("new.sh is new", |it| fs::write(it.join("new.sh"), "x").unwrap()),
-            ("run.sh is gone", |it| fs::remove_file(it.join("run.sh")).unwrap()),
+            ("run.sh was removed", |it| fs::remove_file(it.join("run.sh")).unwrap()),
             ("run.sh has changed, mode 644 → 755", |it| {
                 fs::set_permissions(it.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
             }),
