@@ -10,9 +10,7 @@ use std::{
 use anyhow::Result;
 use prowess_mcp::server::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
 use prowess_runtime::text::hex;
-use rustix::{
-    process::{Resource, Rlimit, getrlimit, setrlimit},
-};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
 use crate::{cli_error::CliError, host::stop, key_file::key_of_file, printer::Printer};
