@@ -30,7 +30,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("prowess-mcp", &["prowess-sandbox", "prowess-http", "prowess", "prowess-runtime"]),
     ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime", "prowess-mcp"]),
     // Only tests use it, and it may use the crates they test.
-    ("prowess-testing", &["prowess-http", "prowess", "prowess-agent"]),
+    (
+        "prowess-testing",
+        &["prowess-http", "prowess", "prowess-runtime", "prowess-mcp", "prowess-agent"],
+    ),
     (
         "prowess-cli",
         &[

@@ -56,7 +56,7 @@ pub use crate::{
         Spans, Spending, ToolLoop, Trace, When,
     },
     error::TurnError,
-    event::{Event, EventKind, PromptSource, SkillScore},
+    event::{Event, EventDescription, EventKind, EventLevel, FieldValue, PromptSource, SkillScore},
     middleware::{
         CallFuture, Middleware, Next, NextCall, ResponseFuture,
         request::{Context, Request, SkillInHistory, Turn},

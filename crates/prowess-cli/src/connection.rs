@@ -21,9 +21,9 @@ use serde_json::Value as Json;
 use crate::{
     cli_error::CliError,
     completion,
-    context::quoted,
-    host::{self, time},
-    key_file::key_of_file,
+    context::shell_quote,
+    host::{self, parse_time},
+    key_file::read_key_file,
     printer::Printer,
     secrets::variable,
 };
@@ -47,7 +47,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Time to wait for the next token [default: 2m]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     model_timeout: Option<Duration>,
     /// Wait for the whole reply, and print only the answer
     #[arg(long)]
@@ -56,7 +56,7 @@ pub(crate) struct ModelArgs {
 
 /// The protocol of a model, real or scripted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speech {
+enum Protocol {
     With(ModelProvider),
     Scripted,
 }
@@ -70,28 +70,29 @@ impl ModelArgs {
         printer: &mut Printer,
     ) -> Result<Arc<dyn Model>, CliError> {
         let set = &config.model;
-        let Some(speech) = self.speech(set)? else { return Err(no_model_error(command)) };
-        let Speech::With(provider) = speech else { return self.scripted() };
+        let Some(protocol) = self.protocol(set)? else { return Err(no_model_error(command)) };
+        let Protocol::With(provider) = protocol else { return self.scripted_model() };
         let base_url = self.base_url(provider, set);
         let key = self.key(provider, set)?;
         if key.is_none() && base_url.is_none() {
             let variable = provider.row().key_variables[0];
             let message = format!("there is no key for `{}`", provider.as_str());
-            return Err(CliError::unable(message)
-                .hint(format!("set `{variable}`, or use `--key-file FILE`")));
+            return Err(
+                CliError::new(message).hint(format!("set `{variable}`, or use `--key-file FILE`"))
+            );
         }
-        if key.is_some() && base_url.as_deref().is_some_and(is_overheard) {
+        if key.is_some() && base_url.as_deref().is_some_and(is_sent_in_clear) {
             printer.warning("the key is sent unencrypted; use `https://`");
         }
         let Some(name) = self.name(provider, base_url.as_deref(), set) else {
             let hint = "use `--model NAME`; most servers list their models under `/models`";
-            return Err(CliError::unable("no model was given").hint(hint));
+            return Err(CliError::new("no model was given").hint(hint));
         };
         let key = key.as_deref().map(ApiKey::new);
         let proxies = host::proxies()?;
         let connection =
             ModelConnection { base_url, key, proxies, ..self.connection(provider, name, set) };
-        model(connection).map_err(|it| CliError::unable(it.to_string()))
+        model(connection).map_err(|it| CliError::new(it.to_string()))
     }
 
     /// Like [`model`](Self::model) without its key, to show what it would be sent; `None` if none
@@ -101,20 +102,20 @@ impl ModelArgs {
         config: &Config,
     ) -> Result<Option<Arc<dyn Model>>, CliError> {
         let set = &config.model;
-        let provider = match self.speech(set)? {
+        let provider = match self.protocol(set)? {
             None => return Ok(None),
-            Some(Speech::Scripted) => return self.scripted().map(Some),
-            Some(Speech::With(provider)) => provider,
+            Some(Protocol::Scripted) => return self.scripted_model().map(Some),
+            Some(Protocol::With(provider)) => provider,
         };
         let base_url = self.base_url(provider, set);
         let name = self.name(provider, base_url.as_deref(), set);
         let Some(name) = name else { return Ok(None) };
         let connection = ModelConnection { base_url, ..self.connection(provider, name, set) };
-        model(connection).map(Some).map_err(|it| CliError::unable(it.to_string()))
+        model(connection).map(Some).map_err(|it| CliError::new(it.to_string()))
     }
 
     /// Returns the options of the model as they were typed, for a suggested command.
-    pub(crate) fn typed(&self) -> String {
+    pub(crate) fn flags(&self) -> String {
         let key_file = self.key_file.as_ref().map(|it| it.to_string_lossy().into_owned());
         let flags = [
             ("--provider", &self.provider),
@@ -123,13 +124,13 @@ impl ModelArgs {
             ("--key-file", &key_file),
         ];
         let typed = flags.iter().filter_map(|(flag, it)| Some((flag, it.as_deref()?)));
-        typed.map(|(flag, it)| format!(" {flag} {}", quoted(it))).collect()
+        typed.map(|(flag, it)| format!(" {flag} {}", shell_quote(it))).collect()
     }
 
     /// Returns the secrets to redact: the key, if there is one.
     pub(crate) fn secrets(&self, config: &Config) -> KnownSecrets {
         let set = &config.model;
-        let Ok(Some(Speech::With(provider))) = self.speech(set) else {
+        let Ok(Some(Protocol::With(provider))) = self.protocol(set) else {
             return KnownSecrets::default();
         };
         KnownSecrets::new(self.key(provider, set).ok().flatten())
@@ -158,15 +159,15 @@ impl ModelArgs {
 
     /// Returns the protocol of the model: as typed or set, otherwise as its name or the available
     /// keys suggest.
-    fn speech(&self, set: &ModelSettings) -> Result<Option<Speech>, CliError> {
+    fn protocol(&self, set: &ModelSettings) -> Result<Option<Protocol>, CliError> {
         if let Some(word) = &self.provider {
-            return speech(word).map(Some);
+            return find_protocol(word).map(Some);
         }
         if self.base_url.is_some() {
-            return Ok(Some(Speech::With(ModelProvider::OpenAi)));
+            return Ok(Some(Protocol::With(ModelProvider::OpenAi)));
         }
         if let Some(word) = &set.provider.value {
-            return speech(word).map(Some);
+            return find_protocol(word).map(Some);
         }
         let name = self.model.as_ref().or(set.name.value.as_ref());
         let by_name = name.and_then(|it| {
@@ -189,7 +190,7 @@ impl ModelArgs {
                 let has_file = self.key_file.is_some() || set.key_file.value.is_some();
                 has_file.then_some(ModelProvider::OpenAi)
             });
-        Ok(provider.map(Speech::With))
+        Ok(provider.map(Protocol::With))
     }
 
     /// Returns the address of the model, if it is not its provider's. An address that is set for
@@ -198,9 +199,9 @@ impl ModelArgs {
         if self.base_url.is_some() {
             return self.base_url.clone();
         }
-        let by_variable = provider.row().base_url_variable.and_then(variable);
-        let by_setting = || set.base_url.value.as_ref().filter(|_| is_set_for(provider, set));
-        by_variable.or_else(|| by_setting().map(|it| it.as_str().to_owned()))
+        let from_variable = provider.row().base_url_variable.and_then(variable);
+        let setting = set.base_url.value.as_ref().filter(|_| is_for_provider(provider, set));
+        from_variable.or_else(|| setting.map(|it| it.as_str().to_owned()))
     }
 
     fn key(
@@ -209,13 +210,13 @@ impl ModelArgs {
         set: &ModelSettings,
     ) -> Result<Option<String>, CliError> {
         if let Some(file) = &self.key_file {
-            return key(file).map(Some);
+            return read_key(file).map(Some);
         }
         if let Some(text) = provider.row().key_variables.iter().find_map(|it| variable(it)) {
             return Ok(Some(text.trim().to_owned()));
         }
-        let file = set.key_file.value.as_ref().filter(|_| is_set_for(provider, set));
-        file.map(|it| key(it)).transpose()
+        let file = set.key_file.value.as_ref().filter(|_| is_for_provider(provider, set));
+        file.map(|it| read_key(it)).transpose()
     }
 
     /// Returns the name of the model; without one, the provider's default at its own address.
@@ -226,29 +227,29 @@ impl ModelArgs {
         set: &ModelSettings,
     ) -> Option<String> {
         // Without `--provider`, the name has been used to choose the provider.
-        let is_meant = self.provider.is_none() || is_set_for(provider, set);
+        let is_meant = self.provider.is_none() || is_for_provider(provider, set);
         let set = set.name.value.as_ref().filter(|_| is_meant);
         let named = self.model.as_ref().or(set).cloned();
         named.or_else(|| base_url.is_none().then(|| provider.row().default_model.to_owned()))
     }
 
     /// Returns a model that replays a file of one JSON object per line.
-    fn scripted(&self) -> Result<Arc<dyn Model>, CliError> {
+    fn scripted_model(&self) -> Result<Arc<dyn Model>, CliError> {
         let Some(path) = &self.model else {
             let hint = r#"each line of the file is one reply, such as `{"says": "Hello"}` or `{"calls": [{"name": "use_skill", "input": {"name": "debug"}}]}`"#;
             return Err(
-                CliError::unable("a scripted model replays a file, given by `--model`").hint(hint)
+                CliError::new("a scripted model replays a file, given by `--model`").hint(hint)
             );
         };
         let text = fs::read_to_string(path).map_err(|error| {
             let error = error.to_string();
             let why = error.split(" (os error").next().unwrap_or(&error);
-            CliError::unable(format!("cannot read `{path}`: {why}"))
+            CliError::new(format!("cannot read `{path}`: {why}"))
         })?;
         let mut model = ScriptedModel::new();
         for (number, line) in text.lines().enumerate().filter(|it| !it.1.trim().is_empty()) {
             let line: Line = serde_json::from_str(line).map_err(|error| {
-                CliError::unable(format!(
+                CliError::new(format!(
                     "line {} of `{path}` is not a valid reply: {error}",
                     number + 1
                 ))
@@ -297,7 +298,7 @@ impl Line {
 /// Returns the error that no model is configured, with ways to configure one for this command.
 fn no_model_error(command: &str) -> CliError {
     let typed = if command == "ask" { "prowess ask …" } else { "prowess chat" };
-    let fault = CliError::unable("no model is configured")
+    let fault = CliError::new("no model is configured")
         .hint(format!("with an OpenAI key: `OPENAI_API_KEY=… {typed}`"))
         .hint(format!("with an Anthropic key: `ANTHROPIC_API_KEY=… {typed}`"))
         .hint(format!("with Ollama on this machine: `{typed} --base-url http://127.0.0.1:11434/v1 --model NAME`"));
@@ -312,19 +313,19 @@ pub(crate) fn providers() -> impl Iterator<Item = &'static str> + Clone {
     ModelProvider::ALL.into_iter().map(ModelProvider::as_str).chain(["scripted"])
 }
 
-fn speech(word: &str) -> Result<Speech, CliError> {
+fn find_protocol(word: &str) -> Result<Protocol, CliError> {
     match (word, ModelProvider::from_word(word)) {
-        ("scripted", _) => Ok(Speech::Scripted),
-        (_, Some(provider)) => Ok(Speech::With(provider)),
+        ("scripted", _) => Ok(Protocol::Scripted),
+        (_, Some(provider)) => Ok(Protocol::With(provider)),
         (_, None) => {
-            let fault = CliError::unable(format!("there is no provider `{word}`"));
+            let fault = CliError::new(format!("there is no provider `{word}`"));
             Err(fault.hint(name_hint(word, providers())))
         }
     }
 }
 
 /// Returns whether the model settings are meant for this provider; without one they are for OpenAI.
-fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
+fn is_for_provider(provider: ModelProvider, set: &ModelSettings) -> bool {
     match set.provider.value.as_deref() {
         Some(word) => word == provider.as_str(),
         None => matches!(provider, ModelProvider::OpenAi | ModelProvider::Responses),
@@ -332,11 +333,11 @@ fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
 }
 
 /// Reads the key in a file.
-fn key(path: &Path) -> Result<String, CliError> {
-    key_of_file(path).map(|it| it.trim().to_owned()).map_err(|error| {
+fn read_key(path: &Path) -> Result<String, CliError> {
+    read_key_file(path).map(|it| it.trim().to_owned()).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|it| format!(": {it}"));
         let message = format!("`{}`: {error}{}", path.display(), cause.unwrap_or_default());
-        let fault = CliError::unable(message);
+        let fault = CliError::new(message);
         match error.hint(path) {
             Some(hint) => fault.hint(hint),
             None => fault,
@@ -345,13 +346,13 @@ fn key(path: &Path) -> Result<String, CliError> {
 }
 
 /// Returns the default models, each with its provider.
-pub(crate) fn usual_models() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn default_models() -> impl Iterator<Item = (&'static str, &'static str)> {
     let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
     rows.filter(|it| it.is_chosen_by_key).map(|it| (it.default_model, it.name))
 }
 
 /// Returns whether traffic to an address can be read on its way.
-fn is_overheard(url: &str) -> bool {
+fn is_sent_in_clear(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -368,11 +369,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_leaves_the_machine_unencrypted_is_overheard() {
+    fn only_http_to_another_machine_is_sent_in_clear() {
         for url in
             ["https://a.example", "http://localhost:1/v1", "http://127.0.0.1", "http://[::1]:9/"]
         {
-            assert!(!is_overheard(url), "{url}");
+            assert!(!is_sent_in_clear(url), "{url}");
         }
         for url in [
             "http://a.example/v1",
@@ -380,7 +381,7 @@ mod tests {
             "http://localhost@evil.example",
             "http://10.0.0.1:80",
         ] {
-            assert!(is_overheard(url), "{url}");
+            assert!(is_sent_in_clear(url), "{url}");
         }
     }
 }

@@ -12,7 +12,7 @@ use prowess::{ChosenSkill, Level, Offer, Priority, ReadError, Skill, Type, rende
 use prowess_sandbox::{SandboxLevel, ScriptConnection};
 
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     approval_store::{Approval, ApprovalKey, ApprovalKind, ApprovalStore},
     approver::{Approver, ApproverReply, Coverage, Question},
     audit_log::{AuditEntry, AuditLog},
@@ -164,7 +164,7 @@ impl Authorizer {
             return Ok(AuthorizedAction { is_agreed: is_personal(ground), ..passed });
         }
         if self.approvals.is_refused_for_session(&self.key(requested), &subject) {
-            let message = format!("approval to {} was not given", what(requested.action));
+            let message = format!("approval to {} was not given", requested.action.describe());
             let hint =
                 "you have said no to this; you will be asked again in the next session".to_owned();
             return Err(self.refuse(
@@ -211,7 +211,7 @@ impl Authorizer {
     pub(crate) fn guard(
         &self,
         requested: &ActionRequest<'_>,
-        active: &Active,
+        active: &ActiveSkills,
     ) -> Result<(), Box<Outcome>> {
         let Action::Read(path) = requested.action else { return Ok(()) };
         let undisclosed = self.undisclosed(active, |folder| lies_in(path, folder));
@@ -226,7 +226,7 @@ impl Authorizer {
     /// each with its folder, with links resolved. Nobody is asked, and nothing is logged.
     pub(crate) fn undisclosed(
         &self,
-        active: &Active,
+        active: &ActiveSkills,
         is_meant: impl Fn(&Path) -> bool,
     ) -> Vec<(String, PathBuf)> {
         let taken = active.skills();
@@ -275,7 +275,7 @@ impl Authorizer {
     pub fn why_withheld(&self, skill: &Skill) -> Option<Box<Outcome>> {
         let action = telling(skill);
         let requested = wish_to_tell(&action);
-        let message = format!("approval is needed to {}", what(&action));
+        let message = format!("approval is needed to {}", action.describe());
         let refusal =
             || Refusal { message, hint: format!("`{}` approves it", approving(&requested)) };
         (!self.can_disclose(skill)).then(|| refusal().into())
@@ -571,9 +571,10 @@ fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject
         {
             Ok(Subject::of_words([origin(url).as_bytes()]))
         }
-        (None, None) => {
-            Ok(Subject::of_words([requested.tool.as_bytes(), what(requested.action).as_bytes()]))
-        }
+        (None, None) => Ok(Subject::of_words([
+            requested.tool.as_bytes(),
+            requested.action.describe().as_bytes(),
+        ])),
     }
 }
 
@@ -625,7 +626,7 @@ impl ApprovalKey {
                 "write".to_owned(),
                 change.path.to_string_lossy().into_owned(),
             ),
-            action => (ApprovalKind::Call, requested.tool.to_owned(), what(action)),
+            action => (ApprovalKind::Call, requested.tool.to_owned(), action.describe()),
         };
         Self { kind, name, place }
     }
@@ -647,7 +648,7 @@ impl Authorizer {
     ) -> Question {
         let entry = requested.action.entry();
         let question = Question {
-            what: what(requested.action) + &reaching(self.policy.hosts_of(requested.action)),
+            what: requested.action.describe() + &reaching(self.policy.hosts_of(requested.action)),
             why: why(requested, plan, ground, old.is_some()),
             given: given(requested),
             files: subject.listed(),
@@ -846,7 +847,7 @@ fn listed(skill: &RemoteSkill) -> String {
 }
 
 fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
-    let what = what(requested.action);
+    let what = requested.action.describe();
     match ground {
         Ground::AllowedTools => Refusal {
             message: format!("no active skill allows `{}` to {what}", requested.tool),
@@ -974,61 +975,14 @@ fn skill<'a>(requested: &ActionRequest<'a>) -> Option<&'a str> {
     }
 }
 
-/// Describes an action, in words that follow “to”.
-fn what(action: &Action) -> String {
-    match action {
-        Action::Tell => "tell what there is".to_owned(),
-        Action::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
-        Action::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
-        Action::Command { line, directory, .. } => {
-            format!("run `{line}` in `{}`", directory.display())
-        }
-        Action::Read(path) | Action::Resource { path, .. } => format!("read `{}`", path.display()),
-        Action::Write(FileChange { path, before, .. }) => {
-            let verb = match before {
-                FileState::Unknown => "write",
-                FileState::Missing => "create",
-                FileState::Bytes(_) | FileState::TooLarge(_) => "overwrite",
-            };
-            format!("{verb} `{}`", path.display())
-        }
-        Action::Fetch { method, url, body: None } => format!("send {method} to `{url}`"),
-        Action::Fetch { method, url, body: Some(size) } => {
-            format!("send {method} with a body of {size} bytes to `{url}`")
-        }
-        Action::Query(sql) => format!("ask the database `{sql}`"),
-        Action::Start { entry, server, url } => {
-            let of = format!("the server `{server}` of the skill `{}`", entry.manifest.name);
-            match url {
-                None => format!("start {of}"),
-                Some(url) => format!("connect to {of} at `{url}`"),
-            }
-        }
-        Action::Serve { server, skill: Some(skill), tool } => {
-            format!("use `{tool}` of the server `{server}` that the skill `{skill}` brought")
-        }
-        Action::Serve { server, tool, .. } => format!("use `{tool}` of the server `{server}`"),
-        Action::Connect { server, file, url, .. } => {
-            let of = format!("the server `{server}` that `{}` sets", file.display());
-            match url {
-                None => format!("start {of}"),
-                Some(url) => format!("connect to {of} at `{url}`"),
-            }
-        }
-        Action::TakeUp(skill) => {
-            format!("use the skill `{}` that the server `{}` offers", skill.address, skill.server)
-        }
-    }
-}
-
 /// Describes an action for the log, without secrets in a URL or a statement.
 fn logged(action: &Action) -> String {
     match action {
         Action::Fetch { url, .. }
         | Action::Start { url: Some(url), .. }
-        | Action::Connect { url: Some(url), .. } => what(action).replace(&**url, &bare(url)),
+        | Action::Connect { url: Some(url), .. } => action.describe().replace(&**url, &bare(url)),
         Action::Query(_) => "ask the database".to_owned(),
-        action => what(action),
+        action => action.describe(),
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     authorizer::{AuthorizedAction, Authorizer},
     executor::Executor,
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
@@ -41,7 +41,7 @@ pub use self::{
 #[derive(Debug)]
 pub struct Toolbox {
     authorizer: Arc<Authorizer>,
-    active: Option<Arc<Active>>,
+    active: Option<Arc<ActiveSkills>>,
     tools: Vec<Arc<dyn Tool>>,
     skills: Option<CallableSkills>,
     left_out: Vec<String>,
@@ -101,7 +101,7 @@ impl Toolbox {
 
     /// Passes the active skills to the authorizer.
     #[must_use]
-    pub fn with_active(self, active: Arc<Active>) -> Self {
+    pub fn with_active(self, active: Arc<ActiveSkills>) -> Self {
         Self { active: Some(active), ..self }
     }
 
@@ -177,8 +177,8 @@ impl Toolbox {
         }
     }
 
-    fn active(&self) -> Option<Arc<Active>> {
-        Active::current().or_else(|| self.active.clone())
+    fn active(&self) -> Option<Arc<ActiveSkills>> {
+        ActiveSkills::current().or_else(|| self.active.clone())
     }
 
     /// Performs a call that was planned before, once it is authorized.
@@ -302,8 +302,8 @@ fn stopped(PlanStep { step, tool, .. }: &PlanStep, outcome: &Outcome) -> String 
     format!("step {step} (`{tool}`) {ended}{why}")
 }
 
-fn manifests(active: Option<&Active>) -> Vec<Manifest> {
-    let skills = active.map(Active::skills).unwrap_or_default();
+fn manifests(active: Option<&ActiveSkills>) -> Vec<Manifest> {
+    let skills = active.map(ActiveSkills::skills).unwrap_or_default();
     skills.into_iter().map(|it| it.manifest).collect()
 }
 

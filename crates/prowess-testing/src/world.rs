@@ -44,6 +44,9 @@ pub struct World {
     locked: Vec<PathBuf>,
 }
 
+/// The settings of the user.
+pub const SETTINGS: &str = "home/.config/prowess/prowess.toml";
+
 /// The option `--dir` of most scenarios.
 pub const SKILLS: [&str; 2] = ["--dir", "skills"];
 
@@ -385,6 +388,16 @@ pub fn program() -> &'static str {
         env::var("CARGO_BIN_EXE_prowess").expect("`cargo test -p prowess-cli` starts the program")
     });
     &PROGRAM
+}
+
+/// Returns the path of the program that confines scripts: the tested one, or that of the tests of a
+/// crate below, which Cargo gives to them alone.
+pub fn launcher() -> &'static str {
+    static LAUNCHER: LazyLock<String> = LazyLock::new(|| {
+        let mut programs = env::vars().filter(|it| it.0.starts_with("CARGO_BIN_EXE_prowess"));
+        programs.next().expect("a crate whose tests run scripts has a program for that").1
+    });
+    &LAUNCHER
 }
 
 fn is_root(own: &Path) -> bool {

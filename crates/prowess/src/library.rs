@@ -57,7 +57,7 @@ pub struct Options {
 }
 
 /// All skills at one moment. A library never changes; [`reload`](Self::reload) makes a new one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Library {
     /// The skills, sorted by name; of those with the same name the one that takes precedence comes
     /// first.

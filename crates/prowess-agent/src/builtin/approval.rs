@@ -72,11 +72,13 @@ impl Middleware for Approval {
                 Some(tool) => action(tool, &call).await,
                 None => None,
             };
-            if action.is_none_or(|action| !(self.before)(&call, &action)) {
+            let Some(action) = action.filter(|it| (self.before)(&call, it)) else {
                 return next.call(call).await;
-            }
+            };
             let why = "it does more than look".to_owned();
-            match ask(turn, &*self.approver, question(&call, why)).await {
+            let what = format!("call `{}` to {}", call.name, action.describe());
+            let question = Question { what, ..question(&call, why) };
+            match ask(turn, &*self.approver, question).await {
                 Ok(()) => next.call(call).await,
                 Err(refused) => *refused,
             }

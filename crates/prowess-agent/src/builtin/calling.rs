@@ -194,6 +194,8 @@ impl ToolLoop {
             id: call.id.clone(),
             tool: call.name.clone(),
             input: call.arguments.clone(),
+            action: planned.as_ref().ok().map(PlannedCall::describe),
+            only_reads: planned.as_ref().is_ok_and(|it| it.action.only_reads()),
         });
         let tool = turn.tool(&call.name);
         let planned = Mutex::new(Some(planned));

@@ -108,7 +108,8 @@ impl When {
         Self { about: About::Replies(Arc::new(scan)), skill: None }
     }
 
-    /// Restricts it to while a skill is active whose name matches, with `*` and `?`.
+    /// Restricts it to while a skill [is active](prowess_runtime::skill::ActiveSkills) whose name
+    /// matches, with `*` and `?`.
     #[must_use]
     pub fn while_active(self, skill: impl Into<String>) -> Self {
         Self { skill: Some(skill.into()), ..self }

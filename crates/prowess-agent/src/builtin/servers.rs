@@ -24,7 +24,8 @@ use crate::{
     session::Session,
 };
 
-/// Starts the MCP servers of a skill that becomes active, and offers their tools from then on.
+/// Starts the MCP servers of a skill that becomes active, and offers their tools from then on. A
+/// skill that is shown in brief starts none.
 ///
 /// It is placed behind [`ToolLoop`](crate::ToolLoop), so that a skill that is activated in one step
 /// has its tools in the next. A server runs until the session is dropped, the agent is dropped, or
@@ -165,8 +166,7 @@ impl Servers {
                 turn.note(member.event("stopped", "its skill is gone"));
             }
         }
-        let names = turn.active();
-        let active: Vec<&Skill> = names.iter().filter_map(|it| library.get(it)).collect();
+        let active = turn.active_skills().skills_of(&library);
         for skill in &active {
             if household.seen.insert(skill.origin.path.clone()) {
                 self.add(household, skill, turn).await;

@@ -15,7 +15,7 @@ use prowess::{
 use prowess_runtime::{
     Authorizer, SkillProvider, Tool,
     outcome::ToolOutput,
-    skill::{Active, PermittedSkills},
+    skill::{ActiveSkills, PermittedSkills},
     tools::{FindSkills, UseSkill},
 };
 
@@ -33,8 +33,9 @@ use crate::{
 ///
 /// Skills that a user mentions (`@name`, or `/name` with arguments) or that match the request are
 /// in the system prompt. A skill that the model activates is disclosed as the result of its call,
-/// once: again only if the result is gone, or the skill was changed. A skill that is disclosed in
-/// full is active for tools and authorizer. An agent has one such middleware.
+/// once: again only if the result is gone, or the skill was changed. A skill whose instructions are
+/// in the conversation is [active](prowess_runtime::skill::ActiveSkills); one that is only listed
+/// or shown in brief is not. An agent has one such middleware.
 #[derive(Debug)]
 pub struct Skills {
     provider: Option<Arc<dyn SkillProvider>>,
@@ -113,7 +114,7 @@ impl Skills {
 /// Returns the tools with which a model finds and activates skills.
 fn tools(provider: Option<&Arc<dyn SkillProvider>>, thresholds: Thresholds) -> Vec<Arc<dyn Tool>> {
     let tools = provider.into_iter().flat_map(|it| -> [Arc<dyn Tool>; 2] {
-        let active = Arc::new(Active::new(it.clone()));
+        let active = Arc::new(ActiveSkills::new(it.clone()));
         let find = FindSkills { provider: it.clone(), thresholds };
         [Arc::new(UseSkill { active }), Arc::new(find)]
     });

@@ -9,8 +9,8 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use prowess::{FittedPrompt, Message, Offer, Prompt, Role, lock};
-use prowess_runtime::{Tool, skill::Active, tool::simplify_schema};
+use prowess::{FittedPrompt, Library, Message, Offer, Prompt, Role, lock};
+use prowess_runtime::{Tool, skill::ActiveSkills, tool::simplify_schema};
 use serde_json::json;
 
 use crate::{
@@ -72,14 +72,10 @@ pub struct Turn {
     began: Instant,
     steps: AtomicUsize,
     spent: Mutex<BTreeMap<String, TokenUsage>>,
-    /// The names of the skills that are disclosed beyond their description: guards and servers go
-    /// by them.
-    active: Mutex<Vec<String>>,
+    active: Mutex<Arc<ActiveSkills>>,
     offered: Mutex<Vec<Arc<dyn Tool>>>,
     told: Mutex<Vec<SkillInHistory>>,
     asked: Mutex<Arc<ChatRequest>>,
-    /// Those of them whose instructions are disclosed in full: tools and authorizer go by them.
-    skills: Mutex<Option<Arc<Active>>>,
     middleware: Arc<[Arc<dyn Middleware>]>,
 }
 
@@ -103,7 +99,6 @@ impl Turn {
             offered: Mutex::default(),
             told: Mutex::default(),
             asked: Mutex::default(),
-            skills: Mutex::default(),
             middleware,
         }
     }
@@ -139,17 +134,28 @@ impl Turn {
         &self.middleware
     }
 
-    /// Marks a skill as active from now on.
+    /// Activates a skill from now on: a host says that its instructions are in the conversation. A
+    /// name that no skill has is active too, for rules about that name.
     pub fn activate(&self, skill: &str) {
-        let mut active = lock(&self.active);
-        if !active.iter().any(|it| it == skill) {
-            active.push(skill.to_owned());
-        }
+        activate(&self.active_skills(), skill);
     }
 
-    /// Returns the active skills, in the order of activation.
+    /// Returns the names of the active skills, in the order of activation.
     pub fn active(&self) -> Vec<String> {
+        self.active_skills().names()
+    }
+
+    /// Returns the active skills: guards, servers, tools and the authorizer go by them.
+    pub fn active_skills(&self) -> Arc<ActiveSkills> {
         lock(&self.active).clone()
+    }
+
+    /// Looks up the active skills in this library from now on.
+    pub(crate) fn look_up_skills_in(&self, library: Arc<Library>) {
+        let mut active = lock(&self.active);
+        let skills = ActiveSkills::new(Arc::new(library));
+        active.names().iter().for_each(|it| activate(&skills, it));
+        *active = Arc::new(skills);
     }
 
     /// Returns the tool of this name, among those last offered to the model.
@@ -193,17 +199,13 @@ impl Turn {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// Sets the active skills of this turn for tools and the authorizer.
-    pub(crate) fn go_by(&self, active: Arc<Active>) {
-        *lock(&self.skills) = Some(active);
-    }
-
+    /// Runs a future as part of this turn, with its active skills. Without a library the tools use
+    /// those that they were created with.
     pub(crate) async fn within<T>(self: &Arc<Self>, future: impl Future<Output = T>) -> T {
-        let active = lock(&self.skills).clone();
         let future = CURRENT.scope(self.clone(), future);
-        match active {
-            Some(active) => active.within(future).await,
-            None => future.await,
+        match self.active_skills() {
+            active if active.has_library() => active.within(future).await,
+            _ => future.await,
         }
     }
 
@@ -352,6 +354,13 @@ impl Request {
                 Err(error.into())
             }
         }
+    }
+}
+
+/// Activates a skill; if there is none, its name alone.
+fn activate(active: &ActiveSkills, skill: &str) {
+    if !active.activate(skill) {
+        active.activate_name(skill);
     }
 }
 

@@ -6,7 +6,10 @@ use prowess::Tokenizer;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use crate::builtin::TRACE_VERSION;
+use crate::{
+    builtin::TRACE_VERSION,
+    event::{EventKind, PIECES},
+};
 
 /// A parsed trace: its events, by turn.
 #[derive(Debug, Default, Serialize)]
@@ -68,6 +71,8 @@ pub(super) struct Call {
     pub(super) id: String,
     pub(super) tool: String,
     pub(super) input: Json,
+    /// What it would do; empty if that is not known.
+    pub(super) action: String,
     /// The event of its result.
     pub(super) returned: Option<Json>,
 }
@@ -101,21 +106,6 @@ const MAX_UNREADABLE: usize = 100;
 const RECENT: usize = 256;
 /// The number of bytes of a text whose tokens are counted.
 const MAX_COUNTED: usize = 256 * 1024;
-/// The kinds of events outside steps and calls.
-const BESIDE: &[&str] = &[
-    "discovered",
-    "matched",
-    "disclosed",
-    "retrieved",
-    "summarised",
-    "compacted",
-    "retried",
-    "approval",
-    "server",
-    "spending",
-    "warned",
-];
-
 impl RecordedTrace {
     /// Parses the lines of a trace. Lines that cannot be parsed are counted and left out.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
@@ -201,12 +191,7 @@ impl TraceReader {
 
     /// Adds an event to the turn, step or call it belongs to.
     fn happened(&mut self, kind: &str, event: Json) {
-        let is_known = BESIDE.contains(&kind);
-        let has_place = matches!(
-            kind,
-            "began" | "fitted" | "asked" | "replied" | "failed" | "called" | "returned" | "ended"
-        );
-        if !is_known && !has_place {
+        if !EventKind::NAMES.contains(&kind) || PIECES.contains(&kind) {
             return self.traced.other.push(event);
         }
         let number = self.turn(kind, &event);
@@ -248,6 +233,7 @@ impl TraceReader {
                     id: text(&event, "id"),
                     tool: text(&event, "tool"),
                     input: event["input"].clone(),
+                    action: text(&event, "action"),
                     returned: None,
                 };
                 match turn.steps.last_mut() {

@@ -13,7 +13,7 @@ use std::{
 use futures_util::FutureExt as _;
 use prowess::{
     Activate, Call, Cataloging, Library, Marker, Match, Matching, Memory, Message, Options, Role,
-    Scope, Strategy, Tier,
+    Scope, Strategy, Thresholds, Tier,
 };
 use prowess_agent::{
     Agent, AgentAnswer, CallFuture, ChatRequest, ChatResponse, EventKind, Middleware, Next,
@@ -26,7 +26,7 @@ use prowess_runtime::{
     outcome::PlanStep,
     policy::{Decision, PolicyRule, Roots},
     sandbox::Root,
-    skill::Active,
+    skill::ActiveSkills,
     tools::{FindSkills, ReadFile},
 };
 use serde_json::{Value as Json, json};
@@ -904,7 +904,7 @@ mod the_text_of_a_skill_is_between_markers {
             .calls("read_file", json!({"path": "notes.md"}))
             .says("done");
         let (agent, model) = agent(script);
-        let active = Arc::new(Active::new(Arc::new(library.clone())));
+        let active = Arc::new(ActiveSkills::new(Arc::new(library.clone())));
         let find = FindSkills {
             provider: Arc::new(library.clone()),
             thresholds: prowess::Thresholds::default(),
@@ -1003,7 +1003,8 @@ mod the_text_of_a_skill_is_between_markers {
         let (agent, model) = agent(script);
         let root = prowess_runtime::sandbox::Root::open(&world.path("")).unwrap();
         let roots = Arc::new(Roots::new(vec![root]));
-        let active = Arc::new(Active::new(Arc::new(library([("invoice/SKILL.md", INVOICE)]))));
+        let active =
+            Arc::new(ActiveSkills::new(Arc::new(library([("invoice/SKILL.md", INVOICE)]))));
         let toolbox = Toolbox::new(authorizer(Policy::default()))
             .with(Arc::new(ReadFile::new(active, roots.clone())))
             .with(Arc::new(prowess_runtime::tools::FileOperations::new(roots)));
@@ -1099,6 +1100,37 @@ mod instructions_enter_the_conversation_once {
         ask(&agent, &session, "go").await;
         assert_eq!(result(&model.asked()[1])["status"], "refused");
         assert_eq!(session.activated_skills(), []);
+    }
+
+    #[tokio::test]
+    async fn a_skill_is_active_while_its_instructions_are_in_the_conversation() {
+        let thresholds = Thresholds::new(0.1, 1.0).unwrap();
+        let how = SkillOptions { thresholds, ..SkillOptions::default() };
+        let script =
+            ScriptedModel::new().calls("use_skill", json!({"name": "deploy"})).says("done");
+        let (agent, model) = agent(script);
+        let watch = Arc::new(Watch::default());
+        let active: Arc<Mutex<Vec<[Vec<String>; 2]>>> = Arc::default();
+        let steps = active.clone();
+        let look = doing(move |request, next| {
+            let skills = request.turn.active_skills().skills();
+            let names = skills.iter().map(|it| it.manifest.name.to_string()).collect();
+            steps.lock().unwrap().push([request.turn.active(), names]);
+            next.reply(request)
+        });
+        let agent = agent
+            .with_shared(watch.clone())
+            .with(skills(two_skills(), how))
+            .with(calling([]))
+            .with(look);
+        ask(&agent, &Session::new("s"), "@invoice it, and deploy the app to a server").await;
+        assert_eq!(headings(&model.asked()[0]), ["invoice", "deploy"]);
+        let levels = watch.all("disclosed").into_iter().map(|it| it["level"].clone());
+        assert_eq!(levels.collect::<Vec<_>>(), ["full", "brief", "full"]);
+        let [first, then] = [&["invoice"][..], &["invoice", "deploy"]]
+            .map(|it| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+        let wanted = [[first.clone(), first], [then.clone(), then]];
+        assert_eq!(*active.lock().unwrap(), wanted);
     }
 
     #[tokio::test]
@@ -1265,7 +1297,7 @@ mod instructions_enter_the_conversation_once {
     async fn what_one_session_takes_up_is_not_active_in_another() {
         let world = World::new().document("deploy", DEPLOY).file("skills/deploy/notes.md", "ours");
         let library = Arc::new(world.load());
-        let active = Arc::new(Active::new(Arc::new(library.clone())));
+        let active = Arc::new(ActiveSkills::new(Arc::new(library.clone())));
         let roots = Roots::new(vec![Root::open(&world.path("home")).unwrap()]);
         let deny = PolicyRule {
             tool: Some("one".to_owned()),
@@ -1300,7 +1332,7 @@ mod instructions_enter_the_conversation_once {
     async fn a_file_of_a_skill_that_is_read_is_noted() {
         let world = World::new().document("deploy", DEPLOY).file("skills/deploy/notes.md", "ours");
         let library = Arc::new(world.load());
-        let active = Arc::new(Active::new(Arc::new(library.clone())));
+        let active = Arc::new(ActiveSkills::new(Arc::new(library.clone())));
         let roots = Roots::new(vec![Root::open(&world.path("home")).unwrap()]);
         let toolbox = Toolbox::new(authorizer(anything()))
             .with(Arc::new(ReadFile::new(active, Arc::new(roots))));
@@ -1611,7 +1643,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     async fn a_long_file_is_read_to_its_end_without_a_hole() {
         let text: String = (0..9000).map(|it| format!("\"{it}\",\tsome text\n")).collect();
         let world = World::new().file("long.txt", &text);
-        let active = Arc::new(Active::new(Arc::new(two_skills())));
+        let active = Arc::new(ActiveSkills::new(Arc::new(two_skills())));
         let roots = Arc::new(Roots::new(vec![Root::open(&world.path("")).unwrap()]));
         let toolbox =
             Toolbox::new(authorizer(anything())).with(Arc::new(ReadFile::new(active, roots)));

@@ -7,6 +7,8 @@ mod agent;
 mod middleware;
 mod models;
 mod sessions;
+mod servers;
+mod mcp_host;
 mod trace;
 
 use prowess_testing::{model_server, server};

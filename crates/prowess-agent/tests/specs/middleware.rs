@@ -1300,7 +1300,7 @@ mod somebody_is_asked_before_a_call {
         assert_eq!((look.calls(), work.calls()), (1, 1));
         let questions = person.asked();
         assert_eq!(questions.len(), 1, "{questions:?}");
-        assert_eq!(questions[0].what, "call `work`");
+        assert_eq!(questions[0].what, "call `work` to write `/sample`");
         assert_eq!(questions[0].content.as_deref(), Some("{}"));
     }
 

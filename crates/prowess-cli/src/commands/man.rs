@@ -16,7 +16,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
-    let mut command = Arguments::described().disable_help_subcommand(true);
+    let mut command = Arguments::command_with_examples().disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
     collect(&command, &mut pages);
@@ -28,8 +28,8 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
         }
         return Ok(ExitStatus::Success);
     };
-    let cannot = || format!("cannot write to `{}`", directory.display());
-    fs::create_dir_all(directory).with_context(cannot)?;
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot write to `{}`", directory.display()))?;
     let mut paths = Vec::new();
     for command in &pages {
         let page = Page::of(command)?;
@@ -53,7 +53,7 @@ fn collect(command: &Command, all: &mut Vec<Command>) {
 }
 
 /// The sections about the environment on the page of the program itself.
-const AROUND: &str = r#".SH "EXIT STATUS"
+const EXTRA_SECTIONS: &str = r#".SH "EXIT STATUS"
 .TP
 0
 Success.
@@ -105,7 +105,7 @@ impl Page {
         let text = String::from_utf8(text)?;
         let mut text = text.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
         if typed == "prowess" {
-            text.push_str(AROUND);
+            text.push_str(EXTRA_SECTIONS);
         }
         Ok(Self { name: format!("{typed}.1"), text })
     }

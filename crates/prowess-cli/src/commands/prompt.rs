@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     ExitStatus,
-    arguments::{Global, StrategyName, share},
+    arguments::{Global, StrategyName, parse_ratio},
     completion, context, host,
     printer::Printer,
     report, safe, trust,
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Minimum confidence of a skill, from 0 to 1 [default: `matching.threshold`]
-    #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
+    #[arg(long, value_name = "C", value_parser = parse_ratio, allow_negative_numbers = true)]
     threshold: Option<Ratio>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     trust::note_untrusted(&config, global, printer);
     let library: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
     let library = PermittedSkills::new(library, authorizer.clone()).library();
-    let vocabulary = context::vocabulary(args.model.as_deref(), &config);
+    let vocabulary = context::tokenizer(args.model.as_deref(), &config);
     let window = window(args, &config, vocabulary);
     let query = request(&history).map(|it| it.content.clone());
     let matching = matching(args, &config);
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.text(&text(&fitted.messages))?;
         printer.flush()?;
         for line in report::lines(&fitted, &window, 80, printer.err_colored) {
-            printer.aside(&line);
+            printer.stderr_line(&line);
         }
     }
     Ok(ExitStatus::Success)
@@ -168,7 +168,7 @@ fn matching(args: &Args, config: &Config) -> Matching {
 /// Returns the chosen skills that can be read without an approval; the others are reported and left
 /// out.
 fn offers(choice: &Choice<'_>, authorizer: &Authorizer, printer: &mut Printer) -> Vec<Offer> {
-    context::unknown(&choice.unknown, printer);
+    context::warn_about_unknown(&choice.unknown, printer);
     let mut offers = Vec::new();
     for chosen in &choice.skills {
         let name = &chosen.skill.manifest.name;

@@ -44,7 +44,7 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let config = context::config(global)?;
-    let global = &trust::trusted_only(&config, global, printer);
+    let global = &trust::without_untrusted(&config, global, printer);
     let library = context::library(global, printer)?;
     let library = host::without_denied(library, &config, printer);
     let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
@@ -61,7 +61,7 @@ pub(crate) fn run(
         }
         if !servers.is_empty() {
             printer.flush()?;
-            let servers = context::coded(&servers);
+            let servers = context::quote_entries(&servers);
             printer
                 .note(&format!("`prowess servers LABEL` lists the tools of a server ({servers})"));
         }
@@ -72,16 +72,16 @@ pub(crate) fn run(
         Some(Format::Mcp) => ToolFormat::Mcp,
         Some(Format::Anthropic) | None => ToolFormat::Anthropic,
     };
-    let mut told = Vec::new();
+    let mut formatted = Vec::new();
     for tool in tools {
         match tool_format.format(&**tool) {
-            Some(tool) => told.push(tool),
+            Some(tool) => formatted.push(tool),
             None => printer.warning(&format!(
                 "the tool `{}` cannot be offered to models: its name has characters other than `a-z0-9_-`, or its parameters are not an object",
                 tool.name()
             )),
         }
     }
-    printer.document(&json!({ "tools": told }))?;
+    printer.document(&json!({ "tools": formatted }))?;
     Ok(ExitStatus::Success)
 }

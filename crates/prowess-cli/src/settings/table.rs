@@ -1,8 +1,7 @@
 //! The table of settings: one row has everything about a setting.
 //!
 //! `prowess config`, `docs/settings.md` and the JSON schema are made from it. A new setting is a
-//! field
-//! of its struct and a row here.
+//! field of its struct and a row here.
 
 use super::{Config, right::ProjectRight, value::Slot};
 

@@ -258,7 +258,7 @@ impl Default for MatchingSettings {
         Self {
             strategy: Setting::new(strategy),
             max_active: Setting::new(max_active),
-            threshold: share(threshold),
+            threshold: ratio(threshold),
         }
     }
 }
@@ -266,14 +266,14 @@ impl Default for MatchingSettings {
 impl Default for DisclosureSettings {
     fn default() -> Self {
         let thresholds = Thresholds::default();
-        Self { brief_at: share(thresholds.brief_at()), full_at: share(thresholds.full_at()) }
+        Self { brief_at: ratio(thresholds.brief_at()), full_at: ratio(thresholds.full_at()) }
     }
 }
 
 impl Default for WindowSettings {
     fn default() -> Self {
         let ContextWindow { tokens, keep_recent, .. } = ContextWindow::default();
-        let tokens = NonZeroUsize::new(tokens).expect("a window holds something");
+        let tokens = NonZeroUsize::new(tokens).expect("the default window is not empty");
         Self { tokens: Setting::new(tokens), keep_recent: Setting::new(keep_recent) }
     }
 }
@@ -303,7 +303,6 @@ impl Default for PolicySettings {
 impl Default for LimitSettings {
     fn default() -> Self {
         let limits = RunLimits::default();
-        let count = |it| Setting::new(NonZeroU64::new(it).expect("a script may run at all"));
         Self {
             timeout: Setting::new(limits.timeout),
             idle: Setting::new(limits.idle),
@@ -348,6 +347,10 @@ fn size(bytes: u64) -> Setting<Bytes> {
     Setting::new(Bytes(bytes))
 }
 
-fn share(number: f64) -> Setting<Ratio> {
-    Setting::new(Ratio::new(number).expect("a default lies between 0 and 1"))
+fn count(number: u64) -> Setting<NonZeroU64> {
+    Setting::new(NonZeroU64::new(number).expect("a script needs a process and a file"))
+}
+
+fn ratio(number: f64) -> Setting<Ratio> {
+    Setting::new(Ratio::new(number).expect("a default is between 0 and 1"))
 }

@@ -368,7 +368,8 @@ mod what_is_asked_is_answered {
             assert_eq!(messages(&body).last().unwrap().1.contains("hello Ada"), ran_it);
             // The outcome stays in the output.
             let status = if ran_it { "ok" } else { "refused" };
-            let done = r#"run_skill {"name":"probe","parameters":{"who":"Ada"}}: "#;
+            let done =
+                r#"run the skill `probe` with {"name":"probe","parameters":{"who":"Ada"}}: "#;
             assert!(ran.stdout().contains(&format!("{done}{status}")), "{}", ran.stdout());
         }
     }
@@ -630,8 +631,8 @@ mod what_happens_can_be_seen {
         let told: Vec<&str> = ran.stderr.lines().collect();
         let count = |words: &str| told.iter().filter(|it| it.contains(words)).count();
         assert_eq!(count("uses skill `create-pr`"), 1, "{told:?}");
-        assert_eq!(count("file_operations") + count("read_file"), 1, "{told:?}");
-        assert!(count("out.txt") > 0, "{told:?}");
+        assert_eq!(count("create `") + count("read `"), 1, "{told:?}");
+        assert!(count("out.txt`: ok") > 0, "{told:?}");
         let ran = ask(&world, &acting(), &["write a note", "--yes", "-q"]);
         assert_eq!((ran.code, ran.stdout(), &*ran.stderr), (Some(0), "It is written.\n", ""));
     }

@@ -43,7 +43,7 @@ fn faults(toml: impl AsRef<[u8]>) -> Vec<String> {
         let (line, hint) = (it.line.unwrap_or_default(), it.hint.as_deref().unwrap_or_default());
         format!("{line}: {}; {hint}", it.message)
     };
-    load(toml).unwrap_err().faults.iter().map(said).collect()
+    load(toml).unwrap_err().problems.iter().map(said).collect()
 }
 
 /// Runs a command that the settings must stop, and returns its message.
@@ -922,7 +922,7 @@ mod what_is_wrong_is_said_with_its_line {
     }
 
     #[test]
-    fn what_a_server_is_given_is_not_shown() {
+    fn what_a_server_is_set_is_not_shown() {
         let url = "https://me:s3cret@example.org/mcp?token=s3cret";
         let user = format!(
             "[servers.docs]\nurl = \"{url}\"\nheaders = {{ Authorization = \"s3cret\" }}\n\
@@ -963,7 +963,7 @@ mod what_is_wrong_is_said_with_its_line {
     #[test]
     fn the_sandbox_cannot_be_switched_off_by_a_file() {
         let faults = faults("[sandbox]\nlevel = \"none\"\n");
-        assert!(faults[0].contains("must be typed for the one run"), "{faults:?}");
+        assert!(faults[0].contains("`--unsandboxed` does, for one run"), "{faults:?}");
         assert_eq!(
             load("[sandbox]\nlevel = \"strong\"\n").unwrap().sandbox.level.value.as_str(),
             "strong"
@@ -1404,8 +1404,8 @@ mod a_project_gets_a_first_file {
         let lines = lines.filter(|it| !it.contains('`'));
         let toml: String = lines.map(|it| format!("{it}\n")).collect();
         let config = load(&toml).unwrap();
-        assert!(config.policy.commands.given().is_some(), "{toml}");
-        assert!(config.limits.timeout.given().is_some(), "{toml}");
+        assert!(config.policy.commands.explicit().is_some(), "{toml}");
+        assert!(config.limits.timeout.explicit().is_some(), "{toml}");
     }
 
     #[test]

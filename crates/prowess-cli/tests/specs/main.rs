@@ -36,17 +36,15 @@ mod models;
 mod sandbox;
 mod network;
 mod agent;
-mod servers;
 mod server_entries;
 mod trace;
 mod ask;
 mod trust;
 mod mcp;
 mod mcp_host;
-mod mcp_skills;
 mod mcp_transport;
 mod mcp_clients;
 mod oauth;
 mod mcp_install;
 
-use prowess_testing::{browser, model_server, server};
+use prowess_testing::{browser, mcp_messages, model_server, server};

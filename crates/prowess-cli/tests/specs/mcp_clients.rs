@@ -10,11 +10,11 @@ use std::{
     sync::LazyLock,
 };
 
+use prowess_testing::mcp_sdk::{SDK, python};
 use serde_json::{Value as Json, json};
 
 use crate::{
     mcp_client::McpHost,
-    servers::{SDK, python},
     world::{World, program, unfenced},
 };
 

@@ -1,11 +1,9 @@
 //! Clients of `prowess mcp`, well-behaved and not.
 
 use std::{
-    borrow::Cow,
     collections::BTreeSet,
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
     os::unix::fs::PermissionsExt as _,
     process::{Child, Stdio},
     sync::{
@@ -13,24 +11,17 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use prowess_mcp::server::{Http, HttpServer, ServeOptions, ServerState, SkillServer};
-use prowess_runtime::{
-    Action, Authorizer, DenyAll, Outcome, Policy, Tool, Toolbox, tool::ToolFuture, toolbox::Calls,
-};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
-use tokio::runtime::Runtime;
 
 use crate::{
-    mcp_client::{At, McpClient, McpHost, Revision, V2025, meant},
-    world::{SKILLS, World},
+    mcp_client::{McpClient, McpHost},
+    mcp_messages::{At, Revision, V2025, line_with},
+    world::{SKILLS, World, until},
 };
-
-/// The time for something immediate, on a busy machine.
-const SOON: Duration = Duration::from_secs(3);
 
 mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
     use super::*;
@@ -119,14 +110,7 @@ mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
         }
         // This is what remains of a killed process: nothing, at either end.
         drop((stdin, server.stdout.take()));
-        let start = Instant::now();
-        while server.try_wait().unwrap().is_none() {
-            if start.elapsed() > SOON {
-                server.kill().unwrap();
-                panic!("the server lives on");
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
+        until("the server has ended", || server.try_wait().unwrap().is_some());
     }
 }
 
@@ -315,31 +299,6 @@ mod any_number_of_clients_are_served_over_http {
     use super::*;
 
     #[test]
-    fn both_kinds_of_client_are_answered_over_http() {
-        let world = world();
-        let host = McpHost::new(&world, &[]);
-        let session = host.at.session();
-        let told = session.ask("tools/list", json!({})).json();
-        assert!(!told["result"]["tools"][0].is_null());
-        let stateless = host.at.ask_stateless("tools/list", json!({}));
-        assert_eq!((stateless.status, stateless.header("mcp-session-id")), (200, None));
-        let stateless = stateless.json();
-        assert_eq!(stateless["result"]["tools"], told["result"]["tools"]);
-        assert_eq!(stateless["result"]["resultType"], "complete");
-        let discovered = host.at.ask_stateless("server/discover", json!({})).json();
-        assert!(!discovered["result"]["capabilities"]["tools"].is_null());
-
-        let stream = session.with("Accept", "text/event-stream").open("GET", "/mcp", "");
-        assert_eq!(line_with(&stream, "HTTP/1.1"), "HTTP/1.1 200 OK");
-        line_with(&stream, "data:");
-        assert_eq!(session.send("DELETE", "/mcp", "").status, 204);
-        assert_eq!(session.ask("tools/list", json!({})).status, 404);
-        assert_eq!(session.send("DELETE", "/mcp", "").status, 404);
-        // Its stream is over too.
-        assert_eq!(line_with(&stream, "no such line"), "");
-    }
-
-    #[test]
     fn hundreds_of_sessions_are_open_at_once() {
         let host = McpHost::new(&world(), &[]);
         let clients: Vec<_> = (0..200)
@@ -368,62 +327,6 @@ mod any_number_of_clients_are_served_over_http {
     }
 
     #[test]
-    fn there_are_only_so_many_sessions_and_connections() {
-        let http = Http { sessions: 3, connections: 2, ..few() };
-        let host = Within::new(http, Toolbox::new(authorizer()));
-        let mut sessions: Vec<At> = (0..3).map(|_| host.at.session()).collect();
-        let begin = || {
-            host.at.ask(
-                "initialize",
-                json!({"protocolVersion": "2025-11-25",
-            "capabilities": {}, "clientInfo": {"name": "specs", "version": "1"}}),
-            )
-        };
-        let refused = begin();
-        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("60")));
-        assert_eq!(sessions[0].ask("ping", json!({})).json()["result"], json!({}));
-        assert_eq!(sessions.remove(0).send("DELETE", "/mcp", "").status, 204);
-        eventually(|| begin().status == 200);
-        assert_eq!(begin().status, 503);
-        // Silent sessions make room.
-        eventually(|| begin().status == 200);
-        eventually(|| sessions[0].ask("ping", json!({})).status == 404);
-
-        let held = [host.at.connect(), host.at.connect()];
-        eventually(|| {
-            let mut said = String::new();
-            let _ = host.at.connect().read_to_string(&mut said);
-            said.starts_with("HTTP/1.1 503")
-        });
-        drop(held);
-        eventually(|| {
-            let asked = std::panic::catch_unwind(|| host.at.ask_stateless("tools/list", json!({})));
-            asked.is_ok_and(|it| it.status == 200)
-        });
-    }
-
-    #[test]
-    fn one_client_does_not_take_all_sessions() {
-        let http = Http { sessions: 5, sessions_per_client: 3, ..Http::default() };
-        let host = Within::new(http, Toolbox::new(authorizer()));
-        let begin = || {
-            let client = json!({"name": "specs", "version": "1"});
-            let params =
-                json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
-            host.at.ask("initialize", params)
-        };
-        let mut sessions: Vec<At> = (0..3).map(|_| host.at.session()).collect();
-        let refused = begin();
-        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("60")));
-        assert_eq!(sessions.remove(0).send("DELETE", "/mcp", "").status, 204);
-        eventually(|| begin().status == 200);
-        assert_eq!(begin().status, 503);
-        assert_eq!(sessions[0].ask("ping", json!({})).status, 200);
-        // Requests without a session are answered all the same.
-        assert_eq!(host.at.ask_stateless("tools/list", json!({})).status, 200);
-    }
-
-    #[test]
     fn the_server_says_where_it_is_and_stops_in_good_order() {
         for signal in [Signal::INT, Signal::TERM] {
             let host = McpHost::new(&world(), &[]);
@@ -436,34 +339,6 @@ mod any_number_of_clients_are_served_over_http {
             assert_eq!(line_with(&stream, "no such line"), "");
             assert_eq!(host.end(), Some(0));
         }
-    }
-
-    #[test]
-    fn a_call_that_is_cancelled_is_stopped() {
-        let slow = Arc::new(Slow::default());
-        let host = Within::new(Http::default(), Toolbox::new(authorizer()).with(slow.clone()));
-        let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
-            "params": {"name": "slow", "arguments": {}}});
-        let session = host.at.session();
-        let asked = session.clone();
-        let waiting = thread::spawn(move || asked.post(&call.to_string()));
-        eventually(|| slow.running.load(Ordering::SeqCst) == 1);
-        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
-            "params": {"requestId": 7}});
-        assert_eq!(session.post(&cancel.to_string()).status, 202);
-        eventually(|| slow.running.load(Ordering::SeqCst) == 0);
-        assert_eq!(waiting.join().unwrap().status, 200);
-
-        let at = host.at.with("MCP-Protocol-Version", "2026-07-28");
-        let at = at.with("Mcp-Method", "tools/call").with("Mcp-Name", "slow");
-        let at = at.with("Content-Type", "application/json");
-        let at = at.with("Accept", "application/json, text/event-stream");
-        let params = meant(Revision::Stateless, json!({"name": "slow", "arguments": {}}));
-        let call = json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": params});
-        let stream = at.open("POST", "/mcp", &call.to_string());
-        eventually(|| slow.running.load(Ordering::SeqCst) == 1);
-        drop(stream);
-        eventually(|| slow.running.load(Ordering::SeqCst) == 0);
     }
 }
 
@@ -652,70 +527,6 @@ mod no_client_over_http_brings_the_server_down {
     use super::*;
 
     #[test]
-    fn what_is_no_request_gets_the_status_that_belongs_to_it() {
-        let host = McpHost::new(&world(), &[]);
-        let at = &host.at;
-        for (body, code) in [
-            ("", -32700),
-            ("hello", -32700),
-            ("{", -32700),
-            ("42", -32600),
-            ("[]", -32600),
-            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
-            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
-            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}"#, -32602),
-        ] {
-            let answered = at.post(body);
-            assert_eq!(answered.status, 400, "{body}");
-            assert_eq!(answered.header("content-type"), Some("application/json"), "{body}");
-            assert_eq!(answered.json()["error"]["code"], code, "{body}");
-        }
-        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-        assert_eq!(at.post(ping).status, 400, "no session");
-        assert_eq!(at.with("Mcp-Session-Id", "nobody").post(ping).status, 404);
-        assert_eq!(at.with("Mcp-Session-Id", "../../etc").post(ping).status, 404);
-        assert_eq!(at.with("MCP-Protocol-Version", "1999-01-01").post(ping).status, 400);
-        assert_eq!(at.send("POST", "/mcp", ping).status, 406);
-        let accepting = at.with("Accept", "application/json, text/event-stream");
-        assert_eq!(accepting.send("POST", "/mcp", ping).status, 415);
-        assert_eq!(at.send("GET", "/mcp", "").status, 406);
-        assert_eq!(at.with("Accept", "text/event-stream").send("GET", "/mcp", "").status, 400);
-        assert_eq!(at.send("DELETE", "/mcp", "").status, 400);
-        for method in ["PUT", "PATCH", "TRACE"] {
-            assert_eq!(at.send(method, "/mcp", "").status, 405, "{method}");
-        }
-        for path in ["/", "/mcp/", "/mcp/../mcp", "/etc/passwd", "/MCP", "//mcp"] {
-            assert_eq!(at.send("POST", path, ping).status, 404, "{path}");
-        }
-        let unknown = at.ask_stateless("no/such/method", json!({}));
-        assert_eq!((unknown.status, unknown.json()["error"]["code"].clone()), (404, json!(-32601)));
-        let mismatched = at.with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", "ping");
-        let params = meant(Revision::Stateless, json!({}));
-        assert_eq!(mismatched.ask("tools/list", params).status, 400);
-
-        for nonsense in [
-            "hello\r\n\r\n".to_owned(),
-            "\0\0\0\0\r\n\r\n".to_owned(),
-            "GET /mcp HTTP/9.9\r\n\r\n".to_owned(),
-            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
-            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n".to_owned(),
-            format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20)),
-            format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: y\r\n".repeat(5000)),
-        ] {
-            let mut stream = at.connect();
-            // The server may have hung up before it has read everything.
-            let _ = stream.write_all(nonsense.as_bytes());
-            let mut said = Vec::new();
-            let _ = stream.read_to_end(&mut said);
-            let said = String::from_utf8_lossy(&said);
-            let is_refused = said.is_empty() || said.starts_with("HTTP/1.1 4");
-            assert!(is_refused, "{said} to {nonsense:.40}");
-        }
-        assert_eq!(at.ask_stateless("tools/list", json!({})).status, 200);
-    }
-
-    #[test]
     fn a_giant_body_is_refused_and_not_kept() {
         let host = McpHost::new(&world(), &[]);
         host.at.session();
@@ -741,47 +552,6 @@ mod no_client_over_http_brings_the_server_down {
         assert_eq!(host.at.ask_stateless("tools/list", json!({})).status, 200);
         let grown = peak(host.pid()) - before;
         assert!(grown < 16 << 10, "{grown} KiB more");
-    }
-
-    #[test]
-    fn a_client_that_takes_its_time_is_not_waited_for() {
-        let host = Within::new(few(), Toolbox::new(authorizer()));
-        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
-        let body = "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
-        for (sent, expected) in [
-            (String::new(), ""),
-            ("POST /mcp HT".to_owned(), ""),
-            (head.to_owned(), ""),
-            (format!("{head}{body}"), "HTTP/1.1 408 Request Timeout"),
-        ] {
-            let mut stream = host.at.connect();
-            stream.write_all(sent.as_bytes()).unwrap();
-            assert_eq!(host.at.ask_stateless("tools/list", json!({})).status, 200);
-            let mut said = String::new();
-            stream.read_to_string(&mut said).unwrap();
-            assert_eq!(said.lines().next().unwrap_or_default(), expected, "{sent}");
-        }
-    }
-
-    #[test]
-    fn a_client_that_does_not_read_its_answer_is_cut_off() {
-        let calls = Calls { output: 1 << 26, ..Calls::default() };
-        let toolbox = Toolbox::new(authorizer()).with(Arc::new(Long)).with_calls(calls);
-        let host = Within::new(Http { connections: 1, ..few() }, toolbox);
-        let at = host.at.with("MCP-Protocol-Version", "2026-07-28");
-        let at = at.with("Mcp-Method", "tools/call").with("Mcp-Name", "long");
-        let at = at.with("Content-Type", "application/json");
-        let at = at.with("Accept", "application/json, text/event-stream");
-        let params = meant(Revision::Stateless, json!({"name": "long", "arguments": {}}));
-        let call = json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": params});
-        let stream = at.open("POST", "/mcp", &call.to_string());
-        assert_eq!(line_with(&stream, "HTTP/1.1"), "HTTP/1.1 200 OK");
-        // While it exists, there is no room for another.
-        eventually(|| {
-            let asked = std::panic::catch_unwind(|| host.at.ask_stateless("tools/list", json!({})));
-            asked.is_ok_and(|it| it.status == 200)
-        });
-        drop(stream);
     }
 }
 
@@ -839,7 +609,7 @@ mod clients_are_told_what_changes {
         world.write("skills/two/SKILL.md", "---\nname: two\ndescription: Two.\n---\n");
         world.remove("skills/one/SKILL.md");
         old.notification("notifications/resources/list_changed");
-        eventually(|| {
+        until("only the other skill is listed", || {
             let listed = old.request("resources/list", json!({}));
             listed["resources"].as_array().is_some_and(|it| it.len() == 1 && it[0]["name"] == "two")
         });
@@ -847,24 +617,6 @@ mod clients_are_told_what_changes {
         let is_updated = |it: &String| it.contains("resources/updated");
         assert!(!old.leave().said.iter().any(is_updated));
         assert_eq!(new.leave().said, [""; 0]);
-    }
-
-    #[test]
-    fn a_change_is_told_on_the_stream_of_a_session() {
-        let world = world();
-        let host = McpHost::new(&world, &["--watch"]);
-        let session = host.at.session();
-        let stream = session.with("Accept", "text/event-stream").open("GET", "/mcp", "");
-        assert_eq!(line_with(&stream, "HTTP/1.1"), "HTTP/1.1 200 OK");
-        let subscribed = session.ask("resources/subscribe", json!({"uri": URI})).json();
-        assert_eq!(subscribed["result"], json!({}));
-        // Others come and go meanwhile.
-        drop((host.at.session(), host.at.session().send("DELETE", "/mcp", "")));
-        world.write("skills/one/SKILL.md", "---\nname: one\ndescription: Another.\n---\n");
-        line_with(&stream, "list_changed");
-        assert!(line_with(&stream, "resources/updated").contains(URI));
-        let read = session.ask("resources/read", json!({"uri": URI})).json();
-        assert!(read["result"]["contents"][0]["text"].as_str().unwrap().contains("Another."));
     }
 
     #[test]
@@ -891,126 +643,6 @@ mod clients_are_told_what_changes {
 
 /// The header for a wrong token.
 const WRONG: &str = "Bearer realm=\"prowess\", error=\"invalid_token\"";
-
-/// A server in this process.
-struct Within {
-    at: At,
-    _runtime: Runtime,
-}
-
-impl Within {
-    fn new(http: Http, toolbox: Toolbox) -> Self {
-        let library = Arc::new(world().load());
-        let served = ServerState::new(Arc::new(library), toolbox, ServeOptions::default());
-        let server = SkillServer::new(Arc::new(served));
-        let runtime = Runtime::new().unwrap();
-        let address = "127.0.0.1:0".parse().unwrap();
-        let host = runtime.block_on(HttpServer::bind(address, http)).unwrap();
-        let port = host.url().rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
-        runtime.spawn(host.serve(server, std::future::pending()));
-        Self { at: At { port, headers: Vec::new() }, _runtime: runtime }
-    }
-}
-
-/// Returns settings with short timeouts.
-fn few() -> Http {
-    let idle = Duration::from_millis(900);
-    Http { patience: Duration::from_millis(400), idle, ..Http::default() }
-}
-
-fn authorizer() -> Arc<Authorizer> {
-    Arc::new(Authorizer::new(Policy::default(), Arc::new(DenyAll)))
-}
-
-/// A tool that never ends by itself.
-#[derive(Debug, Default)]
-struct Slow {
-    running: Arc<AtomicUsize>,
-}
-
-impl Tool for Slow {
-    fn name(&self) -> &str {
-        "slow"
-    }
-
-    fn description(&self) -> Cow<'_, str> {
-        "Takes its time.".into()
-    }
-
-    fn input_schema(&self) -> Json {
-        json!({"type": "object"})
-    }
-
-    fn action(&self, _: &Json) -> Result<Action, Box<Outcome>> {
-        Ok(Action::Tell)
-    }
-
-    fn perform<'a>(&'a self, _: Action, _: Json) -> ToolFuture<'a> {
-        struct Work(Arc<AtomicUsize>);
-        impl Drop for Work {
-            fn drop(&mut self) {
-                self.0.fetch_sub(1, Ordering::SeqCst);
-            }
-        }
-        Box::pin(async {
-            self.running.fetch_add(1, Ordering::SeqCst);
-            let _work = Work(self.running.clone());
-            std::future::pending().await
-        })
-    }
-}
-
-/// A tool with a long output.
-#[derive(Debug)]
-struct Long;
-
-impl Tool for Long {
-    fn name(&self) -> &str {
-        "long"
-    }
-
-    fn description(&self) -> Cow<'_, str> {
-        "Says much.".into()
-    }
-
-    fn input_schema(&self) -> Json {
-        json!({"type": "object"})
-    }
-
-    fn action(&self, _: &Json) -> Result<Action, Box<Outcome>> {
-        Ok(Action::Tell)
-    }
-
-    fn perform<'a>(&'a self, _: Action, _: Json) -> ToolFuture<'a> {
-        Box::pin(async { Outcome::ok("x".repeat(1 << 25)) })
-    }
-}
-
-/// Returns the next line of a stream that contains this; empty if the stream has ended before.
-fn line_with(mut stream: &TcpStream, part: &str) -> String {
-    let mut line = Vec::new();
-    let mut byte = [0];
-    while stream.read(&mut byte).unwrap() == 1 {
-        match byte[0] {
-            b'\n' => {
-                let text = String::from_utf8(std::mem::take(&mut line)).unwrap();
-                if text.contains(part) {
-                    return text.trim_end().to_owned();
-                }
-            }
-            other => line.push(other),
-        }
-    }
-    String::new()
-}
-
-pub(crate) fn eventually(mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(20), "it never came to that");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
 
 fn world() -> World {
     World::new().skill("one", "Does one thing. Use when one thing is to be done.")

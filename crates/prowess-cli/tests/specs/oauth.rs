@@ -3,320 +3,25 @@
 use std::{
     fs,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Mutex,
     thread,
-    time::{Duration, Instant},
 };
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use prowess_testing::login_site::{
+    AUTHORITY, LOGINS, Site, browse, expire, files, get, pairs, value,
+};
 use serde_json::{Value as Json, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     ask::ask,
     mcp_clients::{CLIENTS, node},
     model_server::{Answer, ModelServer},
-    server::{Asked, Server as Listener, answer, redirect},
-    world::{Ran, World, program},
+    world::{Ran, SETTINGS, World, program, until},
 };
-
-/// The settings of the user, and the logins.
-const SETTINGS: &str = "home/.config/prowess/prowess.toml";
-const LOGINS: &str = "home/.local/state/prowess/logins";
-/// A timeout longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A server that speaks MCP at `/mcp`, and its authorization server.
-struct Site {
-    listener: Listener,
-    says: Arc<Mutex<Says>>,
-}
-
-/// The messages of the site.
-struct Says {
-    base: String,
-    /// Responses at a path that replace all others.
-    instead: Vec<(String, String)>,
-    /// Documents at their paths.
-    documents: Vec<(String, Json)>,
-    challenge: String,
-    /// The scope that a token needs beside being valid.
-    scope: Option<String>,
-    is_open: bool,
-    /// The query of the redirect besides code and state.
-    comes_back: String,
-    lifetime: u64,
-    given: usize,
-    access: Option<String>,
-    refresh: Option<String>,
-    codes: Vec<(String, Query)>,
-    pending: usize,
-    /// The requests to the authorization server.
-    log: Vec<(String, Query)>,
-    /// The tokens of requests, and the methods called.
-    tokens: Vec<String>,
-}
-
-/// Pairs of a query or form.
-type Query = Vec<(String, String)>;
-
-impl Site {
-    fn new() -> Self {
-        let says = Arc::new(Mutex::new(Says {
-            base: String::new(),
-            instead: Vec::new(),
-            documents: Vec::new(),
-            challenge: String::new(),
-            scope: None,
-            is_open: false,
-            comes_back: String::new(),
-            lifetime: 3600,
-            given: 0,
-            access: None,
-            refresh: None,
-            codes: Vec::new(),
-            pending: 1,
-            log: Vec::new(),
-            tokens: Vec::new(),
-        }));
-        let own = says.clone();
-        let listener = Listener::new(move |asked, client| {
-            let said = own.lock().unwrap().answer(asked);
-            client.write_all(said.as_bytes())
-        });
-        let site = Self { listener, says };
-        let base = site.listener.url("");
-        let resource = json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]});
-        let authority = json!({
-            "issuer": base,
-            "authorization_endpoint": format!("{base}/authorize"),
-            "token_endpoint": format!("{base}/token"),
-            "registration_endpoint": format!("{base}/register"),
-            "device_authorization_endpoint": format!("{base}/device"),
-            "revocation_endpoint": format!("{base}/revoke"),
-            "code_challenge_methods_supported": ["plain", "S256"],
-            "authorization_response_iss_parameter_supported": true,
-        });
-        let mut says = site.says();
-        says.documents = vec![(RESOURCE.to_owned(), resource), (AUTHORITY.to_owned(), authority)];
-        says.challenge = format!("Bearer resource_metadata=\"{base}{RESOURCE}\", scope=\"read\"");
-        says.comes_back = format!("&iss={}", encoded(&base));
-        says.base = base;
-        drop(says);
-        site
-    }
-
-    fn says(&self) -> MutexGuard<'_, Says> {
-        self.says.lock().unwrap()
-    }
-
-    /// Changes a field of a document.
-    fn set(&self, path: &str, key: &str, value: Json) {
-        let mut says = self.says();
-        let document = says.documents.iter_mut().find(|it| it.0 == path).unwrap();
-        match value {
-            Json::Null => drop(document.1.as_object_mut().unwrap().remove(key)),
-            value => document.1[key] = value,
-        }
-    }
-
-    /// Sets the response at a path.
-    fn instead(&self, path: &str, said: String) {
-        self.says().instead.push((path.to_owned(), said));
-    }
-
-    /// Returns the settings of a user with this server.
-    fn settings(&self, more: &str) -> String {
-        let url = self.listener.url("/mcp");
-        format!("policy.hosts = [\"127.0.0.1\"]\n[servers.docs]\nurl = \"{url}\"\n{more}")
-    }
-
-    /// Returns a world whose user has this server.
-    fn world(&self) -> World {
-        World::new().file(SETTINGS, self.settings(""))
-    }
-
-    /// Returns a world whose user has logged in.
-    fn logged_in(&self) -> World {
-        let world = self.world();
-        let ran = log_in(&world);
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        world
-    }
-
-    /// Returns the requests to a path of the authorization server.
-    fn log(&self, path: &str) -> Vec<Query> {
-        self.says().log.iter().filter(|it| it.0 == path).map(|it| it.1.clone()).collect()
-    }
-}
-
-const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
-const AUTHORITY: &str = "/.well-known/oauth-authorization-server";
-
-impl Says {
-    fn answer(&mut self, asked: &Asked) -> String {
-        let (method, target) = asked.line.split_once(' ').unwrap();
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        if let Some((_, said)) = self.instead.iter().find(|it| it.0 == path) {
-            return said.clone();
-        }
-        if let Some((_, document)) = self.documents.iter().find(|it| it.0 == path) {
-            return json_answer("200 OK", document);
-        }
-        let query = pairs(if method == "POST" { &asked.body } else { query });
-        match path {
-            "/mcp" if method != "POST" => answer("405 Method Not Allowed", "", ""),
-            "/mcp" => self.mcp(asked),
-            "/authorize" => {
-                let code = format!("code-{}", self.codes.len() + 1);
-                let to = format!(
-                    "{}?code={code}&state={}{}",
-                    value(&query, "redirect_uri"),
-                    encoded(value(&query, "state")),
-                    self.comes_back,
-                );
-                self.codes.push((code, query.clone()));
-                self.log.push((path.to_owned(), query));
-                redirect(302, &to)
-            }
-            "/register" => {
-                let client: Json = serde_json::from_str(&asked.body).unwrap();
-                let redirect = client["redirect_uris"][0].as_str().unwrap_or_default().to_owned();
-                self.log.push((path.to_owned(), vec![("redirect_uri".to_owned(), redirect)]));
-                json_answer("201 Created", &json!({"client_id": "client-1"}))
-            }
-            "/device" => {
-                self.log.push((path.to_owned(), query));
-                let page = format!("{}/activate", self.base);
-                json_answer(
-                    "200 OK",
-                    &json!({"device_code": "device-secret", "user_code": "WDJB-MJHT", "verification_uri": page, "interval": 1, "expires_in": 60}),
-                )
-            }
-            "/token" => {
-                let mut noted = query.clone();
-                noted.extend(
-                    asked
-                        .header("authorization")
-                        .map(|it| ("authorization".to_owned(), it.to_owned())),
-                );
-                self.log.push((path.to_owned(), noted));
-                self.token(&query)
-            }
-            "/revoke" => {
-                self.log.push((path.to_owned(), query));
-                answer("200 OK", "", "")
-            }
-            _ => answer("404 Not Found", "", ""),
-        }
-    }
-
-    /// Issues tokens for a grant.
-    fn token(&mut self, form: &Query) -> String {
-        let bad = |error: &str| json_answer("400 Bad Request", &json!({ "error": error }));
-        match value(form, "grant_type") {
-            "authorization_code" => {
-                let Some((_, asked)) = self.codes.iter().find(|it| it.0 == value(form, "code"))
-                else {
-                    return bad("invalid_grant");
-                };
-                let digest = Sha256::digest(value(form, "code_verifier"));
-                let is_same = |key: &str| value(asked, key) == value(form, key);
-                let is_proven =
-                    value(asked, "code_challenge") == BASE64_URL_SAFE_NO_PAD.encode(digest);
-                if !is_proven || !is_same("redirect_uri") || !is_same("resource") {
-                    return bad("invalid_grant");
-                }
-            }
-            "refresh_token" if self.refresh.as_deref() == Some(value(form, "refresh_token")) => {}
-            "urn:ietf:params:oauth:grant-type:device_code"
-                if value(form, "device_code") == "device-secret" =>
-            {
-                if self.pending > 0 {
-                    self.pending -= 1;
-                    return bad("authorization_pending");
-                }
-            }
-            _ => return bad("invalid_grant"),
-        }
-        self.given += 1;
-        let [access, refresh] =
-            ["access", "refresh"].map(|it| format!("{it}-secret-{}", self.given));
-        (self.access, self.refresh) = (Some(access.clone()), Some(refresh.clone()));
-        json_answer(
-            "200 OK",
-            &json!({"access_token": access, "token_type": "bearer", "refresh_token": refresh, "expires_in": self.lifetime}),
-        )
-    }
-
-    fn mcp(&mut self, asked: &Asked) -> String {
-        let token = asked.header("authorization").and_then(|it| it.strip_prefix("bearer "));
-        self.tokens.push(token.unwrap_or("none").to_owned());
-        if !self.is_open && (token.is_none() || token != self.access.as_deref()) {
-            return answer(
-                "401 Unauthorized",
-                &format!("www-authenticate: {}\r\n", self.challenge),
-                "",
-            );
-        }
-        if let Some(scope) = &self.scope {
-            let asked = self.log.iter().rfind(|it| it.0 == "/authorize");
-            if !asked.is_some_and(|it| value(&it.1, "scope").split(' ').any(|it| it == scope)) {
-                let head = format!(
-                    "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"{scope}\"\r\n"
-                );
-                return answer("403 Forbidden", &head, "");
-            }
-        }
-        let message: Json = serde_json::from_str(&asked.body).unwrap();
-        let result = match message["method"].as_str().unwrap_or_default() {
-            "initialize" => json!({
-                "protocolVersion": message["params"]["protocolVersion"],
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "docs", "version": "1"},
-            }),
-            "tools/list" => {
-                json!({"tools": [{"name": "hello", "inputSchema": {"type": "object"}}]})
-            }
-            "tools/call" => json!({"content": [{"type": "text", "text": "Hello from docs."}]}),
-            _ if message["id"].is_null() => return answer("202 Accepted", "", ""),
-            _ => {
-                let error = json!({"code": -32601, "message": "not known"});
-                return json_answer(
-                    "200 OK",
-                    &json!({"jsonrpc": "2.0", "id": message["id"], "error": error}),
-                );
-            }
-        };
-        json_answer("200 OK", &json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
-    }
-}
-
-fn json_answer(status: &str, document: &Json) -> String {
-    answer(status, "content-type: application/json\r\n", &document.to_string())
-}
-
-fn value<'q>(query: &'q Query, key: &str) -> &'q str {
-    query.iter().find(|it| it.0 == key).map_or("", |it| &it.1)
-}
-
-fn pairs(text: &str) -> Query {
-    let decoded = |it: &str| prowess_runtime::text::percent_decoded(&it.replace('+', " ")).unwrap();
-    let pairs = text.split('&').filter_map(|it| it.split_once('='));
-    pairs.map(|(key, value)| (decoded(key), decoded(value))).collect()
-}
-
-fn encoded(text: &str) -> String {
-    let encoded = |it: u8| match it {
-        it if it.is_ascii_alphanumeric() || b"-._~".contains(&it) => char::from(it).to_string(),
-        it => format!("%{it:02X}"),
-    };
-    text.bytes().map(encoded).collect()
-}
 
 /// A pending login.
 struct Login {
@@ -362,22 +67,10 @@ impl Login {
         value(&pairs(self.url.split_once('?').unwrap().1), "state").to_owned()
     }
 
-    /// Returns the address at which the redirect of the browser is waited for.
-    fn port(&self) -> SocketAddr {
-        let back = value(&pairs(self.url.split_once('?').unwrap().1), "redirect_uri").to_owned();
-        back.strip_prefix("http://").unwrap().split('/').next().unwrap().parse().unwrap()
-    }
-
     /// Returns the result.
     fn end(mut self) -> Ran {
-        let start = Instant::now();
-        let code = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status.code();
-            }
-            assert!(start.elapsed() < PATIENCE, "it does not end: {}", self.said);
-            thread::sleep(Duration::from_millis(5));
-        };
+        until("the login has ended", || self.child.try_wait().unwrap().is_some());
+        let code = self.child.wait().unwrap().code();
         self.stderr.read_to_string(&mut self.said).unwrap();
         let mut out = Vec::new();
         self.child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
@@ -390,6 +83,14 @@ impl Drop for Login {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Returns a world whose user has logged in.
+fn logged_in(site: &Site) -> World {
+    let world = site.world();
+    let ran = log_in(&world);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    world
 }
 
 /// Logs in as a person does.
@@ -411,49 +112,6 @@ fn no_login(world: &World) -> Ran {
     assert!(!ran.stderr.contains("Open this URL"), "{}", ran.stderr);
     assert!(!world.path(LOGINS).exists() || files(world).is_empty());
     ran
-}
-
-/// Opens a URL as a browser does, and follows redirects.
-fn browse(url: &str) -> String {
-    let mut url = url.to_owned();
-    for _ in 0..5 {
-        let said = get(&url);
-        let to = said.lines().find_map(|it| it.strip_prefix("location: "));
-        match to {
-            Some(to) => url = to.to_owned(),
-            None => return said,
-        }
-    }
-    panic!("it leads round and round");
-}
-
-/// Returns the response to one request.
-fn get(url: &str) -> String {
-    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let address = host.replace("localhost", "127.0.0.1").parse().unwrap();
-    send(address, &format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\n\r\n")).unwrap()
-}
-
-fn send(address: SocketAddr, request: &str) -> io::Result<String> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.write_all(request.as_bytes())?;
-    let mut said = String::new();
-    stream.read_to_string(&mut said)?;
-    Ok(said)
-}
-
-/// Returns the files of logins, without the locks.
-fn files(world: &World) -> Vec<PathBuf> {
-    let files = fs::read_dir(world.path(LOGINS)).into_iter().flatten().map(|it| it.unwrap().path());
-    files.filter(|it| it.extension().is_none_or(|it| it != "lock")).collect()
-}
-
-/// Makes the token of the only login expire now.
-fn expire(world: &World) {
-    let [file] = &files(world)[..] else { panic!("not one login") };
-    let mut login: Json = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-    login["expires_at"] = 1.into();
-    fs::write(file, login.to_string()).unwrap();
 }
 
 fn servers(world: &World) -> Ran {
@@ -616,7 +274,7 @@ mod a_person_logs_in_once {
     #[test]
     fn a_logout_forgets_the_token_and_has_it_revoked() {
         let site = Site::new();
-        let world = site.logged_in();
+        let world = logged_in(&site);
         let did = world.run(["servers", "logout", "docs"]);
         assert_eq!((did.code, did.stdout()), (Some(0), "logged out of docs\n"));
         assert_eq!(value(&site.log("/revoke")[0], "token"), "refresh-secret-1");
@@ -627,49 +285,6 @@ mod a_person_logs_in_once {
         let again = world.run(["servers", "logout", "docs"]);
         assert_eq!((again.code, again.stdout()), (Some(0), ""));
         assert!(again.stderr.contains("not logged in to `docs`"), "{}", again.stderr);
-    }
-
-    #[test]
-    fn metadata_are_found_wherever_the_specification_has_them() {
-        const ROOT: &str = "/.well-known/oauth-protected-resource";
-        for place in ["/elsewhere", RESOURCE, ROOT, ""] {
-            let site = Site::new();
-            let base = site.listener.url("");
-            let mut says = site.says();
-            says.challenge = match place {
-                "/elsewhere" => format!("Basic, Bearer resource_metadata={base}{place}"),
-                _ => "Bearer".to_owned(),
-            };
-            match place {
-                "" => drop(says.documents.remove(0)),
-                place => says.documents[0].0 = place.to_owned(),
-            }
-            drop(says);
-            site.logged_in();
-        }
-        for place in [
-            "/.well-known/oauth-authorization-server/tenant",
-            "/.well-known/openid-configuration/tenant",
-            "/tenant/.well-known/openid-configuration",
-        ] {
-            let site = Site::new();
-            let issuer = site.listener.url("/tenant");
-            site.set(RESOURCE, "authorization_servers", json!([issuer]));
-            site.set(AUTHORITY, "issuer", json!(issuer));
-            let mut says = site.says();
-            says.documents[1].0 = place.to_owned();
-            says.comes_back = format!("&iss={}", encoded(&issuer));
-            drop(says);
-            site.logged_in();
-        }
-        let site = Site::new();
-        site.says().documents[0].0 = ROOT.to_owned();
-        site.says().documents[1].0 = "/.well-known/openid-configuration".to_owned();
-        site.says().challenge = "Bearer".to_owned();
-        for path in [RESOURCE, AUTHORITY] {
-            site.instead(path, answer("200 OK", "content-type: text/html\r\n", "<html></html>"));
-        }
-        site.logged_in();
     }
 
     #[test]
@@ -726,7 +341,7 @@ mod a_token_is_renewed_when_it_has_expired {
     #[test]
     fn two_processes_renew_it_once() {
         let site = Site::new();
-        let world = site.logged_in();
+        let world = logged_in(&site);
         for refresh in ["refresh-secret-1", "refresh-secret-2"] {
             expire(&world);
             let before = site.log("/token").len();
@@ -744,56 +359,11 @@ mod a_token_is_renewed_when_it_has_expired {
     }
 
     #[test]
-    fn a_token_that_the_server_does_not_take_any_more_is_renewed() {
-        let site = Site::new();
-        let world = site.logged_in();
-        site.says().access = Some("revoked".to_owned());
-        site.says().tokens.clear();
-        assert_lists(&servers(&world));
-        assert_eq!(site.says().tokens[..2], ["access-secret-1", "access-secret-2"]);
-
-        // A refused token, however new, is not renewed forever.
-        site.instead("/mcp", answer("401 Unauthorized", "www-authenticate: Bearer\r\n", ""));
-        let before = site.log("/token").len();
-        assert_needs_login(&servers(&world));
-        assert!(site.log("/token").len() - before <= 2);
-    }
-
-    #[test]
-    fn a_refresh_that_fails_leads_to_a_login() {
-        let site = Site::new();
-        let world = site.logged_in();
-        expire(&world);
-        site.instead("/token", answer("503 Service Unavailable", "", ""));
-        let did = servers(&world);
-        assert_eq!(did.code, Some(1));
-        assert!(did.stderr.contains("its token cannot be renewed"), "{}", did.stderr);
-        assert_eq!(files(&world).len(), 1);
-
-        // The authorization server may have forgotten the client.
-        site.says().instead.clear();
-        let error = json!({"error": "invalid_client"});
-        site.instead("/token", json_answer("401 Unauthorized", &error));
-        assert_needs_login(&servers(&world));
-        assert_eq!(files(&world).len(), 1);
-
-        site.says().instead.clear();
-        site.says().refresh = None;
-        let did = servers(&world);
-        assert_needs_login(&did);
-        assert!(did.stderr.contains("invalid_grant"), "{}", did.stderr);
-        assert!(files(&world).is_empty());
-        site.says().tokens.clear();
-        assert_needs_login(&servers(&world));
-        assert!(site.says().tokens.iter().all(|it| it == "none"));
-    }
-
-    #[test]
     fn an_agent_uses_the_login_and_asks_nobody() {
         let site = Site::new();
         let call = || Answer::calls([("mcp__docs__hello", json!({}))]);
         let model = ModelServer::start([call(), Answer::text("Done."), Answer::text("Without.")]);
-        let world = site.logged_in();
+        let world = logged_in(&site);
         expire(&world);
         let did = ask(&world, &model, &["--yes", "say hello"]);
         assert_eq!((did.code, did.stdout()), (Some(0), "Done.\n"), "{}", did.stderr);
@@ -837,300 +407,6 @@ mod a_token_is_renewed_when_it_has_expired {
         assert_eq!(did.code, Some(0), "{}", did.stderr);
         assert_eq!(value(&site.log("/authorize")[2], "scope"), "read admin write");
         assert_lists(&servers(&world));
-    }
-}
-
-mod nobody_else_gets_a_code_or_a_token {
-    use super::*;
-
-    #[test]
-    fn strangers_at_the_port_do_not_end_a_login() {
-        let site = Site::new();
-        let world = site.world();
-        let mut login = Login::begin(&world, &[]);
-        let (port, state) = (login.port(), login.state());
-        let silent = TcpStream::connect(port).unwrap();
-        drop(TcpStream::connect(port).unwrap());
-        let half = TcpStream::connect(port).unwrap();
-        half.shutdown(Shutdown::Write).unwrap();
-        let get = |target: &str| {
-            send(port, &format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n")).unwrap()
-        };
-        for target in [
-            "/callback?code=evil&state=guess".to_owned(),
-            "/callback?code=evil".to_owned(),
-            format!("/callback?code=evil&state={state}&state=x"),
-            format!("/callback?code=evil&state={}", state.to_lowercase()),
-        ] {
-            let said = get(&target);
-            assert!(said.starts_with("HTTP/1.1 400"), "{target}: {said}");
-            assert!(!said.contains(&state), "{said}");
-            login.hear("warning: ignored an answer that does not belong to this login");
-        }
-        assert!(get(&format!("/?code=evil&state={state}")).starts_with("HTTP/1.1 404"));
-        let post = format!("POST /callback?code=evil&state={state} HTTP/1.1\r\nhost: x\r\n\r\n");
-        assert!(send(port, &post).unwrap().starts_with("HTTP/1.1 404"));
-        let _ = send(port, "nonsense\r\n\r\n");
-        let _ = send(port, &format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000)));
-        assert!(site.log("/token").is_empty());
-        browse(&login.url);
-        let did = login.end();
-        assert_eq!(did.code, Some(0), "{}", did.stderr);
-        assert_eq!(site.log("/token").len(), 1);
-        assert!(TcpStream::connect(port).is_err());
-        drop(silent);
-    }
-
-    #[test]
-    fn an_answer_in_the_name_of_another_authorization_server_is_refused() {
-        for (comes_back, why) in [
-            ("&iss=https%3A%2F%2Fevil.example", "not of `https://evil.example`"),
-            (
-                "&iss=https%3A%2F%2Fevil.example&error=access_denied",
-                "not of `https://evil.example`",
-            ),
-            ("", "does not say which authorization server"),
-        ] {
-            let site = Site::new();
-            site.says().comes_back = comes_back.to_owned();
-            let world = site.world();
-            let did = log_in(&world);
-            assert_eq!(did.code, Some(2));
-            assert!(did.stderr.contains(why), "{}", did.stderr);
-            assert!(site.log("/token").is_empty());
-            assert!(files(&world).is_empty());
-        }
-        let site = Site::new();
-        let page = format!("http://localhost:{}/authorize", site.listener.port());
-        site.set(AUTHORITY, "authorization_endpoint", json!(page));
-        let mut login = Login::begin(&site.world(), &[]);
-        login.hear("warning: this page is not on the host of the authorization server");
-    }
-
-    #[test]
-    fn an_authorization_server_without_pkce_is_refused() {
-        for methods in [Json::Null, json!([]), json!(["plain"]), json!("S256")] {
-            let site = Site::new();
-            site.set(AUTHORITY, "code_challenge_methods_supported", methods);
-            let did = no_login(&site.world());
-            assert!(did.stderr.contains("does not offer PKCE with S256"), "{}", did.stderr);
-            assert!(site.log("/register").is_empty());
-        }
-    }
-
-    #[test]
-    fn metadata_that_lead_elsewhere_are_refused() {
-        let other = Listener::saying(answer("200 OK", "", "{}"));
-        let private = "http://10.0.0.1/";
-        let listed = format!("http://localhost:{}/", other.port());
-        for (path, key, value, why) in [
-            (RESOURCE, "resource", json!("https://evil.example/mcp"), "describe another server"),
-            (RESOURCE, "resource", json!(other.url("/mcp")), "describe another server"),
-            (RESOURCE, "resource", Json::Null, "it has no `resource`"),
-            (RESOURCE, "authorization_servers", json!([]), "it names no authorization server"),
-            (RESOURCE, "authorization_servers", json!([private]), "is not `https:`"),
-            (RESOURCE, "authorization_servers", json!(["https://10.0.0.1"]), "not allowed"),
-            (RESOURCE, "authorization_servers", json!(["https://169.254.169.254"]), "not allowed"),
-            (RESOURCE, "authorization_servers", json!([listed]), "not allowed"),
-            (RESOURCE, "authorization_servers", json!(["file:///etc/passwd"]), "is not `https:`"),
-            (AUTHORITY, "issuer", json!("https://evil.example"), "not of `https://evil.example`"),
-            (AUTHORITY, "issuer", Json::Null, "it has no `issuer`"),
-            (AUTHORITY, "token_endpoint", json!(private), "the token endpoint is not `https:`"),
-            (
-                AUTHORITY,
-                "token_endpoint",
-                json!("https://u:p@evil.example/"),
-                "a user name or password",
-            ),
-            (AUTHORITY, "token_endpoint", Json::Null, "it has no `token_endpoint`"),
-            (AUTHORITY, "authorization_endpoint", json!("javascript:alert(1)"), "is not `https:`"),
-            (AUTHORITY, "authorization_endpoint", json!("http://evil.example/"), "is not `https:`"),
-            (AUTHORITY, "registration_endpoint", json!("https://192.168.0.1/"), "not allowed"),
-        ] {
-            let site = Site::new();
-            site.set(path, key, value.clone());
-            let did = no_login(&site.world());
-            assert!(did.stderr.contains(why), "{value}: {}", did.stderr);
-        }
-        let site = Site::new();
-        site.says().challenge = format!("Bearer resource_metadata=\"{listed}\"");
-        let did = no_login(&site.world());
-        assert!(did.stderr.contains("not allowed"), "{}", did.stderr);
-        // The token endpoint is requested only after the browser.
-        let site = Site::new();
-        site.set(AUTHORITY, "token_endpoint", json!("https://10.0.0.1/token"));
-        let did = log_in(&site.world());
-        assert_eq!(did.code, Some(2));
-        assert!(did.stderr.contains("not allowed"), "{}", did.stderr);
-        assert_eq!(other.connections(), 0);
-    }
-
-    #[test]
-    fn a_redirect_takes_no_token_along() {
-        let other = Listener::saying(answer("200 OK", "", "{}"));
-        let to = |path: &str| redirect(307, &other.url(path));
-        for path in ["/register", AUTHORITY, RESOURCE] {
-            let site = Site::new();
-            site.instead(path, to(path));
-            no_login(&site.world());
-        }
-        let site = Site::new();
-        site.instead("/token", to("/token"));
-        let world = site.world();
-        let did = log_in(&world);
-        assert_eq!(did.code, Some(2));
-        assert!(did.stderr.contains("the status 307"), "{}", did.stderr);
-
-        let site = Site::new();
-        let world = site.logged_in();
-        site.instead("/mcp", to("/mcp"));
-        assert_eq!(servers(&world).code, Some(1));
-        site.says().instead.clear();
-        expire(&world);
-        site.instead("/token", to("/token"));
-        assert_eq!(servers(&world).code, Some(1));
-        assert_eq!(other.connections(), 0);
-    }
-
-    #[test]
-    fn what_changes_after_a_login_leads_no_token_elsewhere() {
-        let other = Site::new();
-        let site = Site::new();
-        let world = site.logged_in();
-        let elsewhere = other.listener.url("");
-        site.set(RESOURCE, "authorization_servers", json!([elsewhere]));
-        site.set(AUTHORITY, "token_endpoint", json!(other.listener.url("/token")));
-        expire(&world);
-        assert_lists(&servers(&world));
-        assert_eq!(value(site.log("/token").last().unwrap(), "refresh_token"), "refresh-secret-1");
-        assert!(other.listener.asked().is_empty());
-
-        world.write(SETTINGS, other.settings(""));
-        assert_needs_login(&servers(&world));
-        assert_eq!(other.says().tokens.iter().filter(|it| *it != "none").count(), 0);
-        world.write(SETTINGS, site.settings(&format!("oauth.issuer = \"{elsewhere}\"\n")));
-        site.says().tokens.clear();
-        assert_needs_login(&servers(&world));
-        assert!(site.says().tokens.iter().all(|it| it == "none"));
-        world.write(SETTINGS, site.settings("").replace("servers.docs", "servers.work"));
-        site.says().tokens.clear();
-        assert_eq!(servers(&world).code, Some(1));
-        assert!(site.says().tokens.iter().all(|it| it == "none"));
-    }
-
-    #[test]
-    fn answers_without_measure_or_sense_fail() {
-        let long = || {
-            answer(
-                "200 OK",
-                "content-type: application/json\r\n",
-                &format!("\"{}\"", "x".repeat(1 << 20)),
-            )
-        };
-        let plain = |text: &str| answer("200 OK", "content-type: application/json\r\n", text);
-        for path in [RESOURCE, AUTHORITY, "/register"] {
-            for (said, why) in [
-                (long(), "longer than"),
-                (plain("<html>"), "it is not a JSON object"),
-                (plain("[]"), "it is not a JSON object"),
-                (plain("{\"issuer\": \"a\", \"issuer\": \"b\"}"), "it is not a JSON object"),
-                (plain("{}"), "it has no `"),
-                (answer("500 Oops", "", ""), "has the status 500"),
-            ] {
-                let site = Site::new();
-                site.instead(path, said);
-                let did = no_login(&site.world());
-                assert!(did.stderr.contains(why), "{path} {why}: {}", did.stderr);
-            }
-        }
-        let token = |more: Json| {
-            let mut token = json!({"access_token": "access-secret-9", "token_type": "bearer"});
-            token.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            json_answer("200 OK", &token)
-        };
-        let error = json!({"error": "server\u{1b}[31m_error", "error_description": "\u{1b}]0;pwned\u{7}\u{202e}no\nway"});
-        for (said, why) in [
-            (long(), "longer than"),
-            (plain("access-secret-9"), "it is not a JSON object"),
-            (plain("{}"), "it has no `access_token`"),
-            (token(json!({"token_type": "mac"})), "it is not a Bearer token"),
-            (token(json!({"token_type": null})), "it has no `token_type`"),
-            (
-                token(json!({"access_token": "a\r\nb: access-secret-9"})),
-                "characters that a header cannot have",
-            ),
-            (token(json!({"expires_in": -1})), "`expires_in` is not a number"),
-            (json_answer("400 Bad Request", &error), "server[31m_error: ]0;pwnedno way"),
-            (answer("400 Bad Request", "", "access-secret-9"), "has the status 400"),
-        ] {
-            let site = Site::new();
-            site.instead("/token", said);
-            let world = site.world();
-            let did = log_in(&world);
-            assert_eq!(did.code, Some(2), "{why}");
-            did.assert_safe();
-            assert!(did.stderr.contains(why), "{why}: {}", did.stderr);
-            assert!(!did.stderr.contains("access-secret-9"), "{}", did.stderr);
-            assert!(files(&world).is_empty());
-        }
-        // The redirect of the browser is checked too.
-        let site = Site::new();
-        let issuer = site.says().comes_back.clone();
-        site.says().comes_back =
-            format!("{issuer}&error=x%1b%5b31m&error_description=%1b%5d0%3bpwned%07");
-        let did = log_in(&site.world());
-        assert_eq!(did.code, Some(2));
-        did.assert_safe();
-        assert!(did.stderr.contains("says: x[31m: ]0;pwned"), "{}", did.stderr);
-    }
-
-    #[test]
-    fn a_file_that_others_could_read_or_plant_is_not_used() {
-        let site = Site::new();
-        let world = site.logged_in();
-        let file = files(&world).remove(0);
-        let chmod = |path: &PathBuf, mode| {
-            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-        };
-        let unused = |why: &str| {
-            site.says().tokens.clear();
-            let did = servers(&world);
-            assert_eq!(did.code, Some(1), "{why}");
-            assert!(did.stderr.contains(why), "{why}: {}", did.stderr);
-            assert!(
-                did.stderr.contains("`prowess servers logout docs` removes it"),
-                "{}",
-                did.stderr
-            );
-            assert!(site.says().tokens.is_empty());
-        };
-        chmod(&file, 0o644);
-        unused("others than you can read or change it");
-        chmod(&file, 0o600);
-        chmod(&world.path(LOGINS), 0o755);
-        assert_lists(&servers(&world));
-        let mode = fs::metadata(world.path(LOGINS)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
-
-        let aside = world.path("aside");
-        fs::rename(&file, &aside).unwrap();
-        std::os::unix::fs::symlink(&aside, &file).unwrap();
-        unused("it is a link");
-        // The target of a link is neither read nor written.
-        let before = fs::read(&aside).unwrap();
-        assert_eq!(log_in(&world).code, Some(0));
-        assert_eq!(fs::read(&aside).unwrap(), before);
-        assert_lists(&servers(&world));
-
-        fs::write(&file, "{}").unwrap();
-        unused("it is not a login");
-        assert_eq!(world.run(["servers", "logout", "docs"]).code, Some(0));
-        assert_needs_login(&servers(&world));
-
-        let folder = world.path(LOGINS);
-        fs::rename(&folder, world.path("elsewhere")).unwrap();
-        std::os::unix::fs::symlink(world.path("elsewhere"), &folder).unwrap();
-        unused("its directory is a link, or none");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Configured servers, with the files, hosts and programs that their entries name.
+//! Configured servers: what the program says of them, and what they have written.
 
 use std::{
     fs,
@@ -6,22 +6,16 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, LazyLock, Mutex},
-    time::Duration,
+    sync::{Arc, LazyLock},
 };
 
 use prowess_cli::settings::{Config, Places};
-use prowess_mcp::{
-    client::{McpLauncher, McpServer, ServerTimeouts},
-    config::ServerSetting,
-};
-use prowess_runtime::{
-    ApprovalStore, AuditLog, Authorizer, Launcher, Outcome, OutcomeStatus, Policy, Sandbox,
-    approval::{ApproveAll, Approver, ApproverFuture, ApproverReply, Question},
-    environment::InterpreterSearch,
-    policy::Decision,
-    preparation::EnvironmentStore,
-    sandbox::{RunLimits, SandboxLevel},
+use prowess_runtime::{Policy, approval::ApproverReply, policy::Decision};
+use prowess_testing::{
+    configured_server::{SERVER, virtual_environment},
+    mcp_sdk::{self, SDK, python},
+    skill_servers::{self, mcp_launcher},
+    tools::Asked,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
@@ -30,61 +24,25 @@ use crate::{
     ask::ask,
     model_server::{Answer, ModelServer},
     server::{Server as Listener, answer},
-    servers::{SDK, python},
-    world::{Ran, World, program},
-};
-
-/// The settings of the user.
-const SETTINGS: &str = "home/.config/prowess/prowess.toml";
-
-/// A server whose only tool runs a piece of Python and returns the value of `out`.
-const SERVER: &str = r#"import json, os, subprocess, sys, urllib.request
-def run(code):
-    own = {**globals(), 'out': None}
-    try: exec(code, own)
-    except BaseException as error: return f'{type(error).__name__}: {error}'
-    return str(own['out'])
-tool = {'name': 'run', 'inputSchema': {'type': 'object'}}
-for line in sys.stdin:
-    asked = json.loads(line)
-    said = {
-        'initialize': lambda it: {'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'x', 'version': '1'}},
-        'tools/list': lambda it: {'tools': [tool]},
-        'tools/call': lambda it: {'content': [{'type': 'text', 'text': run(it['arguments']['code'])}], 'isError': it['arguments'].get('fails', False)},
-    }.get(asked['method'])
-    if 'id' in asked:
-        answer = {'result': said(asked['params'])} if said else {'error': {'code': -32601, 'message': 'no such method'}}
-        if asked['params'].get('arguments', {}).get('is_error'): answer = {'error': {'code': -32603, 'message': answer['result']['content'][0]['text']}}
-        print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], **answer}), flush=True)
-"#;
-
-const PATIENCE: ServerTimeouts = ServerTimeouts {
-    start: Duration::from_secs(30),
-    discovery: Duration::from_secs(15),
-    call: Duration::from_secs(30),
-    stop: Duration::from_millis(500),
+    world::{Ran, SETTINGS, World, program},
 };
 
 /// A home, a current project, and a server in a folder of its own.
 struct Stage {
     world: World,
-    runtime: Runtime,
-    level: SandboxLevel,
-    search: InterpreterSearch,
-    environments: Option<EnvironmentStore>,
 }
 
 impl Stage {
     fn new() -> Self {
-        let world = World::new().file("tools/server.py", SERVER).folder("project");
-        let home = Some(fs::canonicalize(world.path("home")).unwrap());
-        let search = InterpreterSearch { home, ..InterpreterSearch::default() };
-        let runtime = Runtime::new().unwrap();
-        Self { world, runtime, level: SandboxLevel::Strong, search, environments: None }
+        Self { world: World::new().file("tools/server.py", SERVER).folder("project") }
     }
 
     fn path(&self, path: &str) -> String {
         self.world.path(path).display().to_string()
+    }
+
+    fn home(&self) -> PathBuf {
+        fs::canonicalize(self.world.path("home")).unwrap()
     }
 
     /// Returns settings with the server, and more arguments and keys of it.
@@ -99,262 +57,23 @@ impl Stage {
         self.world.write(SETTINGS, self.settings(arguments, keys));
     }
 
-    fn start(&self) -> Result<McpServer, Box<Outcome>> {
-        self.start_asking(Arc::new(ApproveAll))
-    }
-
-    /// Starts the first configured server.
-    fn start_asking(&self, approver: Arc<dyn Approver>) -> Result<McpServer, Box<Outcome>> {
-        let (starter, set) = self.starter(approver);
-        self.runtime.block_on(starter.connect(&set))
-    }
-
-    /// Returns the launcher, and the first configured server.
-    fn starter(&self, approver: Arc<dyn Approver>) -> (McpLauncher, ServerSetting) {
-        let project = fs::canonicalize(self.world.path("project")).unwrap();
-        let places = Places {
-            user: Some(self.world.path("home/.config/prowess")),
-            from: Some(project.clone()),
-            home: self.search.home.clone(),
-            ..Places::default()
-        };
-        let config = Config::load(&places).unwrap();
-        let withheld = vec![self.world.path("home/.local/state/prowess")];
-        let policy = Policy { secret_reads: Decision::Ask, withheld, ..config.policy(&project) };
-        let authorizer = Arc::new(Authorizer::new(policy, approver));
-        let sandbox = Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock);
-        let starter =
-            McpLauncher::new(authorizer, sandbox.at_most(self.level), RunLimits::default())
-                .with_interpreters(self.search.clone())
-                .with_environments(self.environments.clone())
-                .with_directory(project)
-                .with_patience(PATIENCE);
-        (starter, config.servers.value.0[0].clone())
-    }
-
-    fn call(&self, server: &McpServer, tool: &str, input: Json) -> Outcome {
-        let name = format!("__{tool}");
-        let tools = server.tools();
-        let found = tools.iter().find(|it| it.name().ends_with(&name));
-        let found = found.unwrap_or_else(|| panic!("no tool `{tool}` of `{}`", server.name()));
-        self.runtime.block_on(found.call(input))
-    }
-
-    /// Returns the result of a piece of Python in a running server.
-    fn probe(&self, server: &McpServer, code: &str) -> String {
-        let outcome = self.call(server, "run", json!({ "code": code }));
-        assert_eq!(outcome.status, OutcomeStatus::Ok, "{outcome:?}");
-        outcome.output.unwrap().as_str().unwrap().to_owned()
-    }
-
-    /// Returns the content of a file as the server reads it, or its error.
-    fn read(&self, server: &McpServer, path: &str) -> String {
-        self.probe(server, &format!("out = open({path:?}).read()"))
-    }
-
     /// Runs the program in the project.
     fn prowess(&self, words: &[&str]) -> Ran {
+        self.prowess_with(words, &[])
+    }
+
+    /// Like [`prowess`](Self::prowess), with more variables.
+    fn prowess_with(&self, words: &[&str], variables: &[(&str, &Path)]) -> Ran {
         let mut command = self.world.command(words);
+        command.envs(variables.iter().copied());
         let output = command.current_dir(self.world.path("project")).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         Ran { code: output.status.code(), out: output.stdout, stderr }
     }
 }
 
-fn levels() -> [SandboxLevel; 2] {
-    [SandboxLevel::Strong, SandboxLevel::Landlock]
-}
-
-fn is_denied(said: &str) -> bool {
-    ["FileNotFoundError", "PermissionError", "Read-only file system", "OSError: [Errno 16]"]
-        .iter()
-        .any(|it| said.contains(it))
-}
-
-fn message(outcome: &Outcome) -> String {
-    format!(
-        "{} / {}",
-        outcome.message.clone().unwrap_or_default(),
-        outcome.hint.clone().unwrap_or_default()
-    )
-}
-
-/// Approves, and remembers the questions.
-#[derive(Debug, Default)]
-struct Asked(Mutex<Vec<Question>>);
-
-impl Approver for Asked {
-    fn who(&self) -> &str {
-        "person"
-    }
-
-    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
-        self.0.lock().unwrap().push(question.clone());
-        Box::pin(async { ApproverReply::Once })
-    }
-}
-
 mod a_server_is_given_what_its_entry_names {
     use super::*;
-
-    #[test]
-    fn what_an_argument_names_can_be_read_and_not_written() {
-        let mut stage = Stage::new();
-        let world = &stage.world;
-        for path in [
-            "project/data/a.txt",
-            "project/b.txt",
-            "project/c.txt",
-            "home/notes/d.txt",
-            "other/e.txt",
-        ] {
-            world.write(path, path);
-        }
-        let other = stage.path("other");
-        stage.set(
-            &["data", "--file=b.txt", "~/notes", &other, "https://example.com/x", "stdio"],
-            "",
-        );
-        for level in levels() {
-            stage.level = level;
-            let server = stage.start().unwrap();
-            assert_eq!(stage.read(&server, "data/a.txt"), "project/data/a.txt", "{level}");
-            assert_eq!(stage.read(&server, "b.txt"), "project/b.txt");
-            assert_eq!(stage.read(&server, &format!("{other}/e.txt")), "other/e.txt");
-            let notes = "out = open(sys.argv[3] + '/d.txt').read()";
-            assert_eq!(stage.probe(&server, notes), "home/notes/d.txt");
-            assert!(is_denied(&stage.read(&server, "c.txt")));
-            for path in ["data/a.txt", "data/new", "b.txt", &format!("{other}/new")] {
-                let said = stage.probe(&server, &format!("open({path:?}, 'w').write('x')"));
-                assert!(is_denied(&said), "{level} {path}: {said}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_argument_gives_away_neither_a_home_nor_secrets() {
-        let mut stage = Stage::new();
-        let world = &stage.world;
-        let approvals = "home/.local/state/prowess/approvals.json";
-        for path in
-            ["home/diary.txt", "project/a.txt", "project/.env", "project/sub/id_rsa", approvals]
-        {
-            world.write(path, path);
-        }
-        for level in levels() {
-            stage.level = level;
-            stage.set(&["~", ".", ".env"], "");
-            let server = stage.start().unwrap();
-            assert!(is_denied(&stage.read(&server, &stage.path("home/diary.txt"))), "{level}");
-            assert_eq!(stage.read(&server, "a.txt"), "project/a.txt");
-            for path in [".env", "sub/id_rsa"] {
-                let said = stage.read(&server, path);
-                assert!(said.is_empty() || is_denied(&said), "{level} {path}: {said}");
-            }
-            stage.set(&["."], "read = [\".env\", \"~\", \"~/.local/state/prowess\"]");
-            let server = stage.start().unwrap();
-            assert_eq!(stage.read(&server, ".env"), "project/.env", "{level}");
-            assert_eq!(stage.read(&server, &stage.path("home/diary.txt")), "home/diary.txt");
-            assert!(is_denied(&stage.read(&server, &stage.path(approvals))), "{level}");
-        }
-    }
-
-    #[test]
-    fn a_server_writes_what_write_names() {
-        let stage = Stage::new();
-        let git = |words: &[&str]| {
-            let ran =
-                Command::new("git").args(words).current_dir(stage.world.path("project")).output();
-            assert!(ran.unwrap().status.success(), "{words:?}");
-        };
-        git(&["init", "-q"]);
-        for path in ["prowess.toml", ".vscode/tasks.json", "sub/.git/config", "a.txt"] {
-            stage.world.write(format!("project/{path}"), "");
-        }
-        stage.set(&[], "write = [\".\"]");
-        let server = stage.start().unwrap();
-        let write = |server: &McpServer, path: &str| {
-            let path = stage.path(&format!("project/{path}"));
-            stage.probe(server, &format!("open({path:?}, 'w').write('new')"))
-        };
-        assert_eq!([write(&server, "a.txt"), write(&server, "new.txt")], ["None", "None"]);
-        for path in [
-            ".git/index",
-            ".git/hooks/pre-commit",
-            ".vscode/tasks.json",
-            "prowess.toml",
-            "sub/.git/config",
-        ] {
-            let said = write(&server, path);
-            assert!(is_denied(&said), "{path}: {said}");
-        }
-        for path in [".git", ".vscode", "sub"] {
-            let path = stage.path(&format!("project/{path}"));
-            let said = stage.probe(&server, &format!("os.rename({path:?}, {path:?} + '2')"));
-            assert!(is_denied(&said), "{path}: {said}");
-        }
-        drop(server);
-        stage.set(&[], "write = [\".\", \".git\"]");
-        let server = stage.start().unwrap();
-        assert_eq!(write(&server, ".git/index"), "None");
-        for path in [".git/hooks/pre-commit", ".git/config"] {
-            let said = write(&server, path);
-            assert!(is_denied(&said), "{path}: {said}");
-        }
-        drop(server);
-        stage.set(&[], "write = [\"~\"]");
-        let server = stage.start().unwrap();
-        let home = |path: &str| stage.search.home.clone().unwrap().join(path);
-        let said = stage.probe(&server, &format!("open({:?}, 'w').write('x')", home("new.txt")));
-        assert_eq!(said, "None");
-        for code in [
-            format!("open({:?}, 'a').write('x')", home(".config/prowess/prowess.toml")),
-            format!("os.rename({:?}, {:?})", home(".config/prowess"), home(".config/moved")),
-            format!("os.rename({:?}, {:?})", home(".config"), home("moved")),
-        ] {
-            let said = stage.probe(&server, &code);
-            assert!(is_denied(&said), "{code}: {said}");
-        }
-        drop(server);
-        let read =
-            |path: &str| fs::read_to_string(stage.world.path(format!("project/{path}"))).unwrap();
-        assert_eq!(
-            (read("a.txt"), read("new.txt"), read("prowess.toml")),
-            ("new".into(), "new".into(), "".into())
-        );
-        assert!(!stage.world.path("project/.git/hooks/pre-commit").exists());
-    }
-
-    #[test]
-    fn a_server_reaches_the_hosts_of_its_entry_and_no_others() {
-        let mut stage = Stage::new();
-        let host = Listener::saying(answer("200 OK", "", "words"));
-        let other = Listener::saying(answer("200 OK", "", "other words"));
-        let get = |url: &str| {
-            format!("out = urllib.request.urlopen({url:?}, timeout=10).read().decode()")
-        };
-        for level in levels() {
-            stage.level = level;
-            stage.set(&[], &format!("hosts = [\"127.0.0.1:{}\"]", host.port()));
-            let server = stage.start().unwrap();
-            assert_eq!(stage.probe(&server, &get(&host.url("/"))), "words", "{level}");
-            let said = stage.probe(&server, &get(&other.url("/")));
-            assert!(said.contains("403"), "{level}: {said}");
-            for listener in [&host, &other] {
-                let past = format!(
-                    "import socket\nsocket.create_connection(('127.0.0.1', {}), timeout=5)",
-                    listener.port()
-                );
-                let said = stage.probe(&server, &past);
-                assert!(said.contains("Error"), "{level}: {said}");
-            }
-            stage.set(&[], "");
-            let server = stage.start().unwrap();
-            let said = stage.probe(&server, &get(&host.url("/")));
-            assert!(said.contains("Error"), "{level}: {said}");
-        }
-        assert_eq!((host.asked().len(), other.connections()), (2, 0));
-    }
 
     #[test]
     fn a_project_s_entry_gives_nothing_outside_of_the_project() {
@@ -374,17 +93,30 @@ mod a_server_is_given_what_its_entry_names {
             );
         };
         entry(&[".", &other, "linked", "../other"], "read = [\".\"]");
-        let asked = Arc::new(Asked::default());
-        let server = stage.start_asking(asked.clone()).unwrap();
-        assert_eq!(stage.read(&server, "in.txt"), "project/in.txt");
-        for path in [&*format!("{other}/out.txt"), "linked/out.txt", "../other/out.txt"] {
-            assert!(is_denied(&stage.read(&server, path)), "{path}");
-        }
-        let said = stage.read(&server, ".env");
-        assert!(said.is_empty() || is_denied(&said), "{said}");
-        let questions = asked.0.lock().unwrap();
-        let content = questions[0].content.as_deref().unwrap();
         let project = fs::canonicalize(world.path("project")).unwrap();
+        let places =
+            Places { from: Some(project.clone()), home: Some(stage.home()), ..Places::default() };
+        let config = Config::load(&places).unwrap();
+        let asked = Arc::new(Asked::new(ApproverReply::Once));
+        let policy = Policy { secret_reads: Decision::Ask, ..config.policy(&project) };
+        let launcher = mcp_launcher(policy, asked.clone());
+        let runtime = Runtime::new().unwrap();
+        let server = runtime.block_on(launcher.connect(&config.servers.value.0[0])).unwrap();
+        let read = |path: &str| {
+            let code = format!("out = open({path:?}).read()");
+            let outcome = skill_servers::call(&runtime, &server, "run", json!({ "code": code }));
+            outcome.output.unwrap().as_str().unwrap().to_owned()
+        };
+        let is_denied = |path: &str| {
+            let said = read(path);
+            said.contains("FileNotFoundError") || said.contains("PermissionError")
+        };
+        assert_eq!(read("in.txt"), "project/in.txt");
+        for path in [&*format!("{other}/out.txt"), "linked/out.txt", "../other/out.txt"] {
+            assert!(is_denied(path), "{path}");
+        }
+        assert!(is_denied(".env") || read(".env").is_empty());
+        let content = asked.questions().remove(0).content.unwrap();
         assert!(content.contains(&format!("\n# read: {}", project.display())), "{content}");
         for (key, path) in
             [("read", &*other), ("write", "linked"), ("read", "../other"), ("cwd", "linked")]
@@ -448,7 +180,7 @@ mod a_server_is_given_what_its_entry_names {
         let stage = Stage::new();
         let world = &stage.world;
         world.write("home/notes/a.txt", "x");
-        let notes = stage.search.home.clone().unwrap().join("notes");
+        let notes = stage.home().join("notes");
         let venv = virtual_environment(world, "home/venv");
         virtual_environment(world, "home/own/.venv");
         symlink(&venv, world.path("project/linked")).unwrap();
@@ -474,47 +206,6 @@ mod a_server_is_given_what_its_entry_names {
     }
 
     #[test]
-    fn a_server_of_a_skill_is_given_what_somebody_has_approved() {
-        let stage = Stage::new();
-        let world = &stage.world;
-        for path in ["project/a.txt", "project/out/b.txt", "project/c.txt"] {
-            world.write(path, path);
-        }
-        world.write("skills/tool/SKILL.md", "---\nname: tool\ndescription: does it\n---\n");
-        world.write("skills/tool/server.py", SERVER);
-        let secret = stage.path("project/c.txt");
-        let entry = json!({"mcpServers": {"x": {
-            "command": "python3", "args": ["server.py", secret],
-            "read": ["a.txt"], "write": ["out"], "hosts": ["api.example.com"],
-        }}});
-        world.write("skills/tool/.mcp.json", entry.to_string());
-        let (asked, library) = (Arc::new(Asked::default()), world.load());
-        let authorizer = Authorizer::new(Policy::default(), asked.clone());
-        let sandbox = Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock);
-        let starter = McpLauncher::new(Arc::new(authorizer), sandbox, RunLimits::default())
-            .with_directory(fs::canonicalize(world.path("project")).unwrap());
-        let skill = library.get("tool").unwrap();
-        let server = stage.runtime.block_on(async {
-            let described = starter.described(skill).await;
-            assert_eq!(described.faults, [""; 0]);
-            starter.start(skill, &described.servers[0], "x", &[]).await.unwrap()
-        });
-        let at = |path: &str| stage.path(&format!("project/{path}"));
-        assert_eq!(stage.read(&server, &at("a.txt")), "project/a.txt");
-        assert!(is_denied(&stage.read(&server, &at("c.txt"))));
-        for (path, may) in [("out/new", true), ("a.txt", false)] {
-            let said = stage.probe(&server, &format!("open({:?}, 'w').write('x')", at(path)));
-            assert_eq!(said == "None", may, "{path}: {said}");
-        }
-        let questions = asked.0.lock().unwrap();
-        let content = questions[0].content.as_deref().unwrap();
-        assert!(
-            content.contains("# read: a.txt\n# write: out\n# hosts: api.example.com"),
-            "{content}"
-        );
-    }
-
-    #[test]
     fn keys_that_make_no_sense_are_told() {
         let stage = Stage::new();
         for (keys, code, words) in [
@@ -537,23 +228,6 @@ mod a_server_is_given_what_its_entry_names {
         let ran = stage.prowess(&["servers"]);
         assert!(ran.stderr.contains("`read` is for a server with a `command`"), "{}", ran.stderr);
     }
-}
-
-/// Creates a virtual environment of the Python on the path, with a module of its own.
-fn virtual_environment(world: &World, path: &str) -> PathBuf {
-    let folder = world.path(path);
-    let made = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&folder).status();
-    assert!(made.unwrap().success());
-    let libraries = fs::read_dir(folder.join("lib")).unwrap().next().unwrap().unwrap().path();
-    let module = SERVER.replace("{'name': 'run'", &format!("{{'name': 'run', 'title': '{path}'"));
-    fs::write(libraries.join("site-packages/own_server.py"), module).unwrap();
-    folder
-}
-
-fn executable(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 mod what_a_server_writes_that_others_act_on_is_told {
@@ -763,116 +437,6 @@ mod a_server_runs_with_the_programs_of_its_user {
     use super::*;
 
     #[test]
-    fn python_comes_from_a_virtual_environment() {
-        let mut stage = Stage::new();
-        let venv = virtual_environment(&stage.world, "home/venv");
-        executable(
-            &venv.join("bin/own-server"),
-            &format!("#!{}/bin/python\nimport own_server\n", venv.display()),
-        );
-        let module = "args = [\"-m\", \"own_server\"]";
-        let entry =
-            |command: &Path, rest: &str| format!("[servers.x]\ncommand = {command:?}\n{rest}\n");
-        for (toml, is_active) in [
-            (entry(&venv.join("bin/python"), module), false),
-            (entry(&venv.join("bin/own-server"), ""), false),
-            (entry(Path::new("~/venv/bin/python"), module), false),
-            (entry(Path::new("python"), module), true),
-            (entry(Path::new("python3"), module), true),
-        ] {
-            stage.search.virtual_env = is_active.then(|| venv.clone());
-            stage.world.write(SETTINGS, &toml);
-            for level in levels() {
-                stage.level = level;
-                let server = stage.start().unwrap_or_else(|it| panic!("{toml} {level}: {it:?}"));
-                let own = stage.probe(&server, "import own_server_none");
-                assert!(own.contains("ModuleNotFoundError"), "{own}");
-                let path = stage.probe(&server, "out = sys.prefix");
-                assert_eq!(Path::new(&path), venv, "{toml} {level}");
-            }
-        }
-        stage.search.virtual_env = None;
-        stage.world.write(SETTINGS, entry(Path::new("python3"), module));
-        let outcome = stage.start().unwrap_err();
-        assert!(message(&outcome).contains("no module `own_server`"), "{outcome:?}");
-    }
-
-    #[test]
-    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
-    fn node_finds_the_modules_around_a_script() {
-        let stage = Stage::new();
-        let library = "exports.serve = () => { let buffer = ''; process.stdin.on('data', it => { buffer += it; let at; while ((at = buffer.indexOf('\\n')) >= 0) { const asked = JSON.parse(buffer.slice(0, at)); buffer = buffer.slice(at + 1); const said = { initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }, 'tools/list': { tools: [{ name: 'run', inputSchema: { type: 'object' } }] }, 'tools/call': asked.params && asked.params.arguments && { content: [{ type: 'text', text: (() => { try { return String(eval(asked.params.arguments.code)) } catch (error) { return String(error) } })() }] } }[asked.method]; if ('id' in asked) console.log(JSON.stringify({ jsonrpc: '2.0', id: asked.id, ...(said ? { result: said } : { error: { code: -32601, message: 'no' } }) })) } }) }\n";
-        let script = "#!/usr/bin/env node\nrequire('serving').serve()\n";
-        for folder in ["beside", "hoisted"] {
-            stage.world.write(format!("home/{folder}/node_modules/serving/index.js"), library);
-            stage.world.write(
-                format!("home/{folder}/node_modules/serving/package.json"),
-                "{\"name\": \"serving\", \"main\": \"index.js\"}",
-            );
-        }
-        stage.world.write("home/beside/server.js", script);
-        stage.world.write("home/hoisted/packages/one/package.json", "{}");
-        stage.world.write("home/hoisted/packages/one/dist/server.js", script);
-        executable(&stage.world.path("home/beside/node_modules/one/cli.js"), script);
-        fs::create_dir(stage.world.path("home/beside/node_modules/.bin")).unwrap();
-        symlink("../one/cli.js", stage.world.path("home/beside/node_modules/.bin/one")).unwrap();
-        for (command, arguments) in [
-            ("node", format!("[{:?}]", stage.path("home/beside/server.js"))),
-            ("node", format!("[{:?}]", stage.path("home/hoisted/packages/one/dist/server.js"))),
-            (&*stage.path("home/beside/node_modules/.bin/one"), "[]".to_owned()),
-        ] {
-            stage.world.write(
-                SETTINGS,
-                format!("[servers.x]\ncommand = {command:?}\nargs = {arguments}\n"),
-            );
-            let server = stage.start().unwrap_or_else(|it| panic!("{command} {arguments}: {it:?}"));
-            assert_eq!(stage.probe(&server, "1 + 1"), "2");
-            let path = stage.path("home/beside/node_modules/serving/index.js");
-            let said = stage.probe(&server, &format!("require('fs').writeFileSync({path:?}, 'x')"));
-            assert!(
-                said.contains("EROFS") || said.contains("EACCES") || said.contains("ENOENT"),
-                "{said}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_program_of_a_version_manager_or_on_the_path_is_found() {
-        let mut stage = Stage::new();
-        let own = format!("#!/bin/sh\nexec {} \"$@\"\n", python());
-        executable(&stage.world.path("home/.nvm/versions/node/v99.1.0/bin/node"), &own);
-        stage.world.write("home/.nvm/alias/default", "99");
-        executable(&stage.world.path("home/bin/own-server"), &format!("#!{}\n{SERVER}", python()));
-        stage.search.path = vec![stage.world.path("home/bin")];
-        let script = stage.path("tools/server.py");
-        for toml in [
-            format!("command = \"node\"\nargs = [{script:?}]"),
-            "command = \"own-server\"".to_owned(),
-        ] {
-            stage.world.write(SETTINGS, format!("[servers.x]\n{toml}\n"));
-            let server = stage.start().unwrap_or_else(|it| panic!("{toml}: {it:?}"));
-            assert_eq!(stage.probe(&server, "out = 1 + 1"), "2");
-        }
-        stage.world.write(SETTINGS, "[servers.x]\ncommand = \"nobody-has-it\"\n");
-        let outcome = stage.start().unwrap_err();
-        assert_eq!(outcome.status, OutcomeStatus::Refused);
-        let said = message(&outcome);
-        assert!(said.contains("no program `nobody-has-it`") && said.contains("`PATH`"), "{said}");
-    }
-
-    #[test]
-    fn uv_runs_what_the_environment_of_a_project_has() {
-        let stage = Stage::new();
-        stage.world.write("home/weather/main.py", "import own_server\n");
-        stage.world.write(SETTINGS, "[servers.x]\ncommand = \"uv\"\nargs = [\"--directory\", \"~/weather\", \"run\", \"main.py\"]\n");
-        let outcome = stage.start().unwrap_err();
-        assert!(message(&outcome).contains("run `uv sync` in `"), "{outcome:?}");
-        virtual_environment(&stage.world, "home/weather/.venv");
-        let server = stage.start().unwrap();
-        assert!(stage.probe(&server, "out = os.getcwd()").ends_with("/home/weather"));
-    }
-
-    #[test]
     #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn packages_are_not_fetched_without_a_yes() {
         let stage = Stage::new();
@@ -940,7 +504,7 @@ mod why_a_server_did_not_start_is_told {
         let stage = Stage::new();
         stage.world.write("home/notes/a.txt", "x");
         stage.world.write("project/data/a.txt", "x");
-        let home = stage.search.home.clone().unwrap();
+        let home = stage.home();
         let opens = format!("open({:?})", home.join("notes/a.txt"));
         let table = [
             (&*opens, "", "No such file", "add `read = [\"~/notes/a.txt\"]` in `[servers.x]`"),
@@ -1001,7 +565,7 @@ mod why_a_server_did_not_start_is_told {
     fn what_a_server_prints_does_no_harm() {
         let stage = Stage::new();
         stage.world.write("home/.ssh/id_ed25519", "x");
-        let key = stage.search.home.clone().unwrap().join(".ssh/id_ed25519");
+        let key = stage.home().join(".ssh/id_ed25519");
         let code = format!(
             "import os, sys\nfor i in range(200000): print('line', i, file=sys.stderr)\nsys.exit('\\x1b[2J\\x1b]0;title\\x07\\u202eTOKEN ' + os.environ['TOKEN'] + ' ghp_' + 'a1B2' * 9 + '\\nNo such file or directory: {}')",
             key.display()
@@ -1029,7 +593,7 @@ mod why_a_server_did_not_start_is_told {
         for path in
             [".config", ".config/prowess", ".mozilla", ".bash_history", ".local/state/prowess"]
         {
-            let real = stage.search.home.clone().unwrap().join(path);
+            let real = stage.home().join(path);
             match path {
                 ".bash_history" => stage.world.write("home/.bash_history", "x"),
                 path => fs::create_dir_all(stage.world.path("home").join(path)).unwrap(),
@@ -1085,52 +649,6 @@ mod why_a_server_did_not_start_is_told {
     }
 
     #[test]
-    fn a_call_that_fails_says_what_would_help() {
-        let stage = Stage::new();
-        stage.world.write("project/data/a.txt", "x");
-        stage.set(&["data"], "");
-        let server = stage.start().unwrap();
-        let code = "open('data/a.txt', 'w')";
-        let outcome = stage.call(&server, "run", json!({"code": code, "fails": true}));
-        assert_eq!(outcome.status, OutcomeStatus::Failed);
-        let said = message(&outcome);
-        assert!(said.contains("Read-only") && said.contains("add `write = ["), "{said}");
-    }
-
-    #[test]
-    fn a_call_that_lacks_the_network_names_the_key_for_it() {
-        let mut stage = Stage::new();
-        let other = Listener::saying(answer("200 OK", "", "words"));
-        let get = |url: &str| {
-            format!("out = urllib.request.urlopen({url:?}, timeout=10).read().decode()")
-        };
-        for level in levels() {
-            stage.level = level;
-            for failing in ["fails", "is_error"] {
-                stage.set(&[], "");
-                let server = stage.start().unwrap();
-                let input = json!({"code": get("http://api.example.com"), failing: true});
-                let said = message(&stage.call(&server, "run", input));
-                let file = "`~/.config/prowess/prowess.toml`";
-                let key = format!("`hosts = […]` in `[servers.x]` of {file}");
-                assert!(said.contains(&key), "{level}: {said}");
-                stage.set(&[], "hosts = [\"example.org\"]");
-                let server = stage.start().unwrap();
-                let input = json!({"code": get(&other.url("/")), failing: true});
-                let said = message(&stage.call(&server, "run", input));
-                let file = stage.path(SETTINGS);
-                let reason =
-                    format!("add `127.0.0.1:{}` to `servers.x.hosts` in `{file}`", other.port());
-                assert!(said.contains(&reason), "{level}: {said}");
-                // An earlier refusal does not explain a later failure.
-                let input = json!({"code": "raise ValueError('no')", failing: true});
-                assert_eq!(stage.call(&server, "run", input).hint, None);
-            }
-        }
-    }
-
-    #[test]
-    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn the_person_at_the_terminal_is_told_what_would_help() {
         let stage = Stage::new();
         stage.world.write("data/a.txt", "x");
@@ -1147,7 +665,7 @@ mod why_a_server_did_not_start_is_told {
             assert_eq!(hints.len(), 1, "{}", ran.stderr);
         }
         // A server that does not start has refused nothing, and is named once.
-        let entry = "[servers.x]\ncommand = \"npx\"\nargs = [\"-y\", \"none-such\"]\n";
+        let entry = "[servers.x]\ncommand = \"uvx\"\nargs = [\"none-such\"]\n";
         stage.world.write(SETTINGS, entry);
         let model = ModelServer::start([Answer::text("Without.")]);
         let ran = ask(&stage.world, &model, &["Hello"]);
@@ -1307,124 +825,6 @@ for line in"#;
             assert_eq!(given(&[&format!("p0={text}")]), json!({ "p0": text }));
         }
     }
-
-    #[test]
-    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
-    fn nobody_is_asked_about_a_server_that_cannot_start() {
-        let stage = Stage::new();
-        let entry = "[servers.x]\ncommand = \"npx\"\nargs = [\"-y\", \"none-such\"]\n";
-        stage.world.write("project/prowess.toml", entry);
-        let asked = Arc::new(Asked::default());
-        let said = message(&stage.start_asking(asked.clone()).unwrap_err());
-        assert!(said.contains("not prepared / run `prowess prepare --server x`"), "{said}");
-        assert!(asked.0.lock().unwrap().is_empty());
-        let entry = "[servers.x]\ncommand = \"python3\"\nargs = [\"server.py\"]\n";
-        stage.world.write("project/prowess.toml", entry);
-        stage.world.write("project/server.py", SERVER);
-        stage.start_asking(asked.clone()).unwrap();
-        let asked = asked.0.lock().unwrap();
-        assert_eq!(asked[0].why, "this project's file wants to start a program");
-    }
-
-    #[test]
-    fn whoever_says_no_is_not_asked_again() {
-        /// Denies, and counts the questions.
-        #[derive(Debug, Default)]
-        struct Refuses(Mutex<usize>);
-
-        impl Approver for Refuses {
-            fn who(&self) -> &str {
-                "person"
-            }
-
-            fn ask<'a>(&'a self, _: &'a Question) -> ApproverFuture<'a> {
-                *self.0.lock().unwrap() += 1;
-                Box::pin(async { ApproverReply::No })
-            }
-        }
-
-        let stage = Stage::new();
-        stage.world.write("project/server.py", SERVER);
-        let entry = "[servers.x]\ncommand = \"python3\"\nargs = [\"server.py\"]\n";
-        stage.world.write("project/prowess.toml", entry);
-        let refuses = Arc::new(Refuses::default());
-        let (starter, set) = stage.starter(refuses.clone());
-        for hint in ["nothing was done", "you have said no"] {
-            let outcome = stage.runtime.block_on(starter.connect(&set)).unwrap_err();
-            assert_eq!(outcome.status, OutcomeStatus::Refused);
-            assert!(message(&outcome).contains(hint), "{outcome:?}");
-            assert_eq!(*refuses.0.lock().unwrap(), 1);
-        }
-        stage.world.write("project/prowess.toml", format!("{entry}hosts = [\"example.com\"]\n"));
-        let (_, changed) = stage.starter(refuses.clone());
-        let _ = stage.runtime.block_on(starter.connect(&changed)).unwrap_err();
-        assert_eq!(*refuses.0.lock().unwrap(), 2);
-    }
-}
-
-mod a_hostile_server_gets_nothing {
-    use super::*;
-
-    #[test]
-    fn a_hostile_server_reads_writes_and_reaches_nothing_of_its_user() {
-        let mut stage = Stage::new();
-        let world = &stage.world;
-        for path in
-            ["home/.ssh/id_rsa", "home/.env", "project/a.txt", "project/.env", "other/secret.txt"]
-        {
-            world.write(path, "SECRET");
-        }
-        symlink(world.path("other"), world.path("project/linked")).unwrap();
-        symlink(world.path("home/.ssh/id_rsa"), world.path("project/key.txt")).unwrap();
-        symlink("/", world.path("project/root")).unwrap();
-        let listener = Listener::saying(answer("200 OK", "", "x"));
-        for level in levels() {
-            stage.level = level;
-            stage.set(&["project", "key.txt", "root", "../project"], "hosts = [\"example.com\"]");
-            let server = stage.start().unwrap();
-            let folder = stage.path("");
-            for path in [
-                "home/.ssh/id_rsa",
-                "home/.env",
-                "project/.env",
-                "project/key.txt",
-                "project/linked/secret.txt",
-                "other/secret.txt",
-                "project/root/etc/shadow",
-                "home/.config/prowess/prowess.toml",
-            ] {
-                let said = stage.read(&server, &format!("{folder}{path}"));
-                assert!(said.is_empty() || is_denied(&said), "{level} {path}: {said}");
-            }
-            for path in [
-                "project/a.txt",
-                "project/new",
-                "tools/server.py",
-                "tools/new",
-                "home/new",
-                "home/.config/prowess/prowess.toml",
-            ] {
-                let said = stage.probe(
-                    &server,
-                    &format!("open({:?}, 'a').write('x')", format!("{folder}{path}")),
-                );
-                assert!(is_denied(&said), "{level} {path}: {said}");
-            }
-            for code in [
-                format!("out = urllib.request.urlopen({:?}, timeout=5).read()", listener.url("/")),
-                format!("out = urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open({:?}, timeout=5).read()", listener.url("/")),
-                "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 53)); out = 'sent'".to_owned(),
-            ] {
-                let said = stage.probe(&server, &code);
-                assert!(said.contains("Error") || said.contains("403"), "{level} {code}: {said}");
-            }
-            let said =
-                stage.probe(&server, "out = [it for it in os.environ.values() if 'SECRET' in it]");
-            assert_eq!(said, "[]");
-        }
-        assert_eq!(listener.connections(), 0);
-        assert_eq!(fs::read_to_string(stage.world.path("project/a.txt")).unwrap(), "SECRET");
-    }
 }
 
 mod servers_that_others_wrote_run {
@@ -1445,14 +845,10 @@ mod servers_that_others_wrote_run {
         found.map(|it| it.ip().to_string()).collect()
     }
 
-    /// Installs the packages of a configured server.
-    fn prepare(stage: &Stage, label: &str) {
+    /// Runs the program with the packages of that store.
+    fn prowess(stage: &Stage, words: &[&str]) -> Ran {
         let [data, state] = &*PREPARED;
-        let mut command = stage.world.command(["prepare", "--server", label, "--yes"]);
-        command.env("XDG_DATA_HOME", data).env("XDG_STATE_HOME", state);
-        let output = command.current_dir(stage.world.path("project")).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{label}: {said}");
+        stage.prowess_with(words, &[("XDG_DATA_HOME", data), ("XDG_STATE_HOME", state)])
     }
 
     /// Returns the virtual environment of a server: a link to the SDK, which is fetched once.
@@ -1469,21 +865,13 @@ mod servers_that_others_wrote_run {
     #[test]
     #[cfg_attr(not(feature = "external"), ignore = "needs npm, pip and a network")]
     fn well_known_servers_start_and_answer() {
-        let mut stage = Stage::new();
-        stage.search.path = vec!["/usr/bin".into(), "/bin".into()];
-        let [data, state] = &*PREPARED;
-        let state = state.join("prowess");
-        let approvals = Arc::new(ApprovalStore::at(&state));
-        let audit = Arc::new(AuditLog::at(state));
-        let store = EnvironmentStore::new(data.join("prowess/environments"), approvals, audit);
-        stage.environments = Some(store);
+        let stage = Stage::new();
         let world = &stage.world;
         world.write("home/notes/today.md", "buy milk");
         world.write("project/a.txt", "x");
         world.write("home/memory/.keep", "");
         world.write("project/data.db", "");
-        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/servers/sdk.py");
-        world.write("home/own/server.py", fs::read(own).unwrap());
+        world.write("home/own/server.py", fs::read(mcp_sdk::SERVER).unwrap());
         for words in ["init -q", "add -A", "-c user.name=x -c user.email=x commit -qm one"] {
             let mut git = Command::new("git");
             let ran = git.args(words.split(' ')).current_dir(world.path("project")).status();
@@ -1493,7 +881,7 @@ mod servers_that_others_wrote_run {
         let listener = Listener::saying(hello);
         let page = "<html><body><h1>About tea</h1><ul><li>green</li></ul></body></html>";
         let page = Listener::saying(answer("200 OK", "content-type: text/html\r\n", page));
-        let home = stage.search.home.clone().unwrap();
+        let home = stage.home();
         let project = fs::canonicalize(world.path("project")).unwrap();
         let npx = |package: &str, rest: &str| {
             let package = format!("@modelcontextprotocol/server-{package}@2026.8.31");
@@ -1598,12 +986,13 @@ mod servers_that_others_wrote_run {
         for (name, toml, tool, input, words) in table {
             stage.world.write(SETTINGS, format!("{settings}[servers.{name}]\n{toml}\n"));
             if name != "sdk" {
-                prepare(&stage, name);
+                let ran = prowess(&stage, &["prepare", "--server", name, "--yes"]);
+                assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
             }
-            let server = stage.start().unwrap_or_else(|it| panic!("{name}: {it:#?}"));
-            let outcome = stage.call(&server, tool, input);
-            assert_eq!(outcome.status, OutcomeStatus::Ok, "{name}: {outcome:?}");
-            let said = outcome.output.unwrap().to_string();
+            let tool = format!("mcp__{name}__{tool}");
+            let ran = prowess(&stage, &["tool", &tool, &input.to_string(), "--json"]);
+            assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+            let said = ran.json()["outcome"]["output"].to_string();
             assert!(said.contains(words), "{name}: {said}");
         }
         assert_eq!(fs::read_to_string(stage.world.path("project/b.txt")).unwrap(), "new");

@@ -5,9 +5,9 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use serde_json::json;
 
 use crate::{
-    mcp_client::{McpClient, V2025},
-    mcp_transport::eventually,
-    world::{Ran, World, program},
+    mcp_client::McpClient,
+    mcp_messages::V2025,
+    world::{Ran, World, program, until},
 };
 
 const FILE: &str = "home/.local/state/prowess/trust.json";
@@ -286,7 +286,7 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
                 .skill_in(".claude/skills", "brew-coffee", "Brews hot drinks")
                 .skill_in("home/.claude/skills", "steep-tea", "Steeps hot drinks");
             let mut said = String::new();
-            eventually(|| {
+            until(&format!("`{last}` is found"), || {
                 let found = client.call("find_skills", json!({ "query": "hot drinks" }));
                 said = found.to_string();
                 said.contains(last)

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::{
     connection::{Connection, ToolDescription},
-    ending::explained,
+    ending::explain_failure,
     launcher::ServerTimeouts,
     server_skills::ServerSkills,
     source::Source,
@@ -70,7 +70,7 @@ impl McpServer {
 
     /// Whether it has announced changed skills since they were last listed.
     pub fn has_other_skills(&self) -> bool {
-        self.offers_skills() && self.connection.has_other_skills()
+        self.offers_skills() && self.connection.has_changed_skills()
     }
 
     /// Returns a skill by its URI, even if it is not listed.
@@ -112,12 +112,12 @@ impl McpServer {
 
     /// Returns the reason why it can no longer be called.
     pub async fn fault(&self) -> Outcome {
-        explained(self.name(), self.connection.failure(), self.source.process.as_ref()).await
+        explain_failure(self.name(), self.connection.failure(), self.source.process.as_ref()).await
     }
 
     /// Lists its tools again, if it has announced changes; returns whether there were any.
     pub async fn refresh(&self) -> bool {
-        if !self.connection.has_news() {
+        if !self.connection.has_changed_tools() {
             return false;
         }
         let Ok(Ok(listed)) = timeout(self.patience.start, self.connection.tools(TOOLS)).await
@@ -157,7 +157,7 @@ impl McpServer {
                 ended.into()
             }
             None if closed.is_ok() => Outcome::ok(Value::Null),
-            None => Outcome::bad(OutcomeStatus::TimedOut, "it did not confirm the end"),
+            None => Outcome::bad(OutcomeStatus::TimedOut, "it did not end the session in time"),
         }
     }
 

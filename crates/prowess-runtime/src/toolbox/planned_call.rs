@@ -38,4 +38,14 @@ impl PlannedCall {
         // A tool that panics while it plans is as broken as one that panics at work.
         planned.await.unwrap_or_else(|_| Err(broken(&name)))
     }
+
+    /// Describes it for a person, in words that follow “to”: its action, and the input if the
+    /// action does not contain it.
+    pub fn describe(&self) -> String {
+        let action = self.action.describe();
+        match &self.action {
+            Action::Execute(_) | Action::Serve { .. } => format!("{action} with {}", self.input),
+            _ => action,
+        }
+    }
 }

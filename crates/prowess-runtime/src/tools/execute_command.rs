@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{input, schema};
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     authorizer::Authorizer,
     blocking::blocking,
     commands::{self, GitDirs, Guard, Plan, Withheld},
@@ -96,7 +96,7 @@ impl ExecuteCommand {
     /// Returns the current policy for a command.
     fn policy(&self, roots: &[PathBuf]) -> Policy {
         let mut policy = self.policy.clone();
-        if let (Some(authorizer), Some(active)) = (&self.authorizer, Active::current()) {
+        if let (Some(authorizer), Some(active)) = (&self.authorizer, ActiveSkills::current()) {
             // Names of folders must not act as patterns.
             let pattern = |it: &Path| it.to_string_lossy().replace('*', "?");
             let deny = |it: &Path| PolicyRule {

@@ -21,7 +21,7 @@ use super::{
     input, schema,
 };
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     content::FileChunk,
     outcome::{Outcome, OutcomeStatus},
     roots::Roots,
@@ -52,7 +52,7 @@ const LIFETIME: Duration = Duration::from_mins(5);
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 struct Reader {
-    active: Arc<Active>,
+    active: Arc<ActiveSkills>,
     roots: Arc<Roots>,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
     kept: Mutex<HashMap<Key, CachedFile>>,
@@ -79,13 +79,13 @@ struct ActiveResource {
 
 impl ReadFile {
     /// Creates the tool for the active skills, and for other files inside these directories.
-    pub fn new(active: Arc<Active>, roots: Arc<Roots>) -> Self {
+    pub fn new(active: Arc<ActiveSkills>, roots: Arc<Roots>) -> Self {
         Self::with_clock(active, roots, Instant::now)
     }
 
     /// Creates the tool with another clock than the system's.
     pub fn with_clock(
-        active: Arc<Active>,
+        active: Arc<ActiveSkills>,
         roots: Arc<Roots>,
         clock: impl Fn() -> Instant + Send + Sync + 'static,
     ) -> Self {
@@ -153,13 +153,17 @@ impl Tool for ReadFile {
 }
 
 impl Reader {
-    fn active(&self) -> Arc<Active> {
-        Active::current().unwrap_or_else(|| self.active.clone())
+    fn active(&self) -> Arc<ActiveSkills> {
+        ActiveSkills::current().unwrap_or_else(|| self.active.clone())
     }
 
     /// Finds the resource that a path means. `None` if no active skill has one; an outcome if
     /// several have.
-    fn find(&self, active: &Active, path: &str) -> Result<Option<ActiveResource>, Box<Outcome>> {
+    fn find(
+        &self,
+        active: &ActiveSkills,
+        path: &str,
+    ) -> Result<Option<ActiveResource>, Box<Outcome>> {
         let skills = active.skills();
         let mut found = MEANINGS
             .iter()

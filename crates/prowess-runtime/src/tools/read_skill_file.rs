@@ -14,7 +14,7 @@ use super::{
     use_skill::unknown,
 };
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     authorizer::Authorizer,
     content::FileChunk,
     outcome::{Outcome, OutcomeStatus},
@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug)]
 pub struct ReadSkillFile {
     /// The library of the skills.
-    pub active: Arc<Active>,
+    pub active: Arc<ActiveSkills>,
     /// Decides on the disclosure of a skill.
     pub authorizer: Arc<Authorizer>,
 }
@@ -81,7 +81,7 @@ impl Tool for ReadSkillFile {
 
     fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
-        let active = Active::current().unwrap_or_else(|| self.active.clone());
+        let active = ActiveSkills::current().unwrap_or_else(|| self.active.clone());
         let library = active.library();
         let skill = library.get(&input.name).filter(|it| it.manifest.is_active());
         let skill = skill.ok_or_else(|| Box::new(unknown(&active, &input.name)))?;

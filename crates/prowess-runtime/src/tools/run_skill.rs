@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{input, schema, use_skill::unknown};
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     blocking::blocking,
     entry::SkillRecord,
     executor::{Delivery, Executor},
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug)]
 pub struct RunSkill {
     /// The active skills, and their library.
-    pub active: Arc<Active>,
+    pub active: Arc<ActiveSkills>,
     /// The executor.
     pub executor: Executor,
 }
@@ -135,7 +135,7 @@ impl RunSkill {
     }
 
     fn library(&self) -> Arc<Library> {
-        Active::current().unwrap_or_else(|| self.active.clone()).library()
+        ActiveSkills::current().unwrap_or_else(|| self.active.clone()).library()
     }
 
     /// Finds an enabled skill that a model may use.

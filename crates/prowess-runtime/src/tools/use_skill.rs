@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{blocking, input, schema};
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     entry::SkillRecord,
     outcome::{Outcome, OutcomeStatus},
     skill_folder::SkillFolder,
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub struct UseSkill {
     /// The active skills.
-    pub active: Arc<Active>,
+    pub active: Arc<ActiveSkills>,
 }
 
 impl Tool for UseSkill {
@@ -62,14 +62,14 @@ impl Tool for UseSkill {
 }
 
 impl UseSkill {
-    fn active(&self) -> Arc<Active> {
-        Active::current().unwrap_or_else(|| self.active.clone())
+    fn active(&self) -> Arc<ActiveSkills> {
+        ActiveSkills::current().unwrap_or_else(|| self.active.clone())
     }
 }
 
 /// Activates the authorized skill, and returns exactly that.
 fn activate(
-    active: &Active,
+    active: &ActiveSkills,
     action: Action,
     input: &UseSkillInput,
 ) -> Result<Outcome, Box<Outcome>> {
@@ -108,7 +108,7 @@ fn unreadable(name: &str, error: &ReadError) -> Box<Outcome> {
     Box::new(Outcome::bad(OutcomeStatus::Failed, message))
 }
 
-pub(super) fn unknown(active: &Active, name: &str) -> Outcome {
+pub(super) fn unknown(active: &ActiveSkills, name: &str) -> Outcome {
     let library = active.library();
     let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("skill `{name}` not found"));
     let given = library.skills().map(|it| &it.manifest).filter(|it| it.is_for_models());

@@ -17,7 +17,7 @@ use prowess_runtime::{
     Action, Outcome, OutcomeStatus, Tool as _,
     policy::Roots,
     sandbox::Root,
-    skill::Active,
+    skill::ActiveSkills,
     tools::{FileOperations, ReadFile},
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -804,7 +804,7 @@ mod what_skills_bring_is_found_by_its_name {
 
     /// Creates the tool for the library of a world, with these skills active.
     fn reader(world: &World, skills: &[&str]) -> ReadFile {
-        let active = Active::new(Arc::new(Arc::new(world.load())));
+        let active = ActiveSkills::new(Arc::new(Arc::new(world.load())));
         for skill in skills {
             assert!(active.activate(skill), "{skill}");
         }
@@ -845,7 +845,7 @@ mod what_skills_bring_is_found_by_its_name {
         // A bundled skill is not on disk, but still has a folder.
         let options = prowess::Options { sources: vec![prowess::bundled()], ..Default::default() };
         let bundled = Arc::new(prowess::Library::load(&options).unwrap());
-        let active = Active::new(Arc::new(bundled));
+        let active = ActiveSkills::new(Arc::new(bundled));
         assert!(active.activate("create-pr"));
         let tool = ReadFile::new(Arc::new(active), roots(&world));
         let read = output(told(&tool, "bundled/create-pr/scripts/gather.sh"));
@@ -876,7 +876,7 @@ mod what_skills_bring_is_found_by_its_name {
         let tool = reader(&world, &[]);
         assert_eq!(told(&tool, "scripts/run.sh").status, OutcomeStatus::NotFound);
         let live_library = Arc::new(prowess::LiveLibrary::start(&world.options()).unwrap());
-        let active = Arc::new(Active::new(live_library.clone()));
+        let active = Arc::new(ActiveSkills::new(live_library.clone()));
         assert!(!active.activate("off") && !active.activate("unknown"));
         assert!(active.activate("deploy") && active.activate("project:deploy"));
         assert_eq!(active.skills().len(), 1);
@@ -916,7 +916,7 @@ mod what_skills_bring_is_found_by_its_name {
         ];
         let source = Arc::new(Counting::new(Memory::new(Scope::Project, "memory", files)));
         let options = Options { sources: vec![source.clone()], ..Options::default() };
-        let active = Active::new(Arc::new(Arc::new(Library::load(&options).unwrap())));
+        let active = ActiveSkills::new(Arc::new(Arc::new(Library::load(&options).unwrap())));
         assert!(active.activate("one"));
         let clock = Arc::new(std::sync::Mutex::new(Instant::now()));
         let now = clock.clone();

@@ -7,6 +7,7 @@ mod databases;
 mod store;
 mod registry;
 mod policy;
+mod asking;
 mod execution;
 mod sandbox;
 mod network;

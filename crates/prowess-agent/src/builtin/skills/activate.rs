@@ -27,7 +27,7 @@ pub(super) async fn activate(
     let input = serde_json::from_str::<UseSkillInput>(&call.arguments).map(|it| it.name);
     let skill = shown.library.get(input.as_ref().unwrap_or(name));
     let address = skill.map_or_else(|| name.clone(), |it| shown.library.address(it));
-    turn.activate(name);
+    turn.activate(&address);
     let is_new = {
         let mut state = kept.lock();
         if state.taken.0 != turn.steps() {

@@ -6,7 +6,7 @@ use prowess::{
     Choice, ChosenSkill, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
     Type, Unknown, UsedSkill, choose, did_you_mean, invisible, request, why,
 };
-use prowess_runtime::{Authorizer, skill::Active};
+use prowess_runtime::Authorizer;
 
 use super::{SkillOptions, SkillState};
 use crate::{
@@ -24,7 +24,7 @@ pub(super) struct HistoryMatches {
     pub(super) offers: Vec<(Offer, &'static str)>,
     pub(super) invoked: Option<(String, String)>,
     pub(super) stood: Vec<Arc<EarlierSkill>>,
-    /// The skills that are disclosed in full, as the library names them.
+    /// The skills whose instructions are in the conversation, as the library names them.
     active: Vec<String>,
     /// The skills that could not be read.
     failed: Vec<String>,
@@ -293,18 +293,9 @@ impl HistoryMatches {
                 None => (Level::Metadata, ""),
             };
             kept.disclose(turn, &offer.name, level, by, text);
-            if offer.priority != Priority::Inactive {
-                turn.activate(&offer.name);
-            }
         }
-        for EarlierSkill { told, .. } in self.stood.iter().map(|it| &**it) {
-            turn.activate(&told.offer.name);
-            turn.record_skill(told.clone());
-        }
-        let active = Active::new(Arc::new(library.clone()));
-        for address in &self.active {
-            active.activate(address);
-        }
-        turn.go_by(Arc::new(active));
+        self.stood.iter().for_each(|it| turn.record_skill(it.told.clone()));
+        turn.look_up_skills_in(library.clone());
+        self.active.iter().for_each(|it| turn.activate(it));
     }
 }

@@ -1,11 +1,17 @@
 //! The Skills extension, from the view of a host.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use prowess::{Directory, Options};
+use prowess_runtime::{
+    Policy,
+    policy::{Decision, PolicyRule},
+};
+use prowess_testing::serving::{McpClient, Serving};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    mcp_client::{McpClient, Revision, V2025},
+    mcp_messages::{Revision, V2025},
     world::World,
 };
 
@@ -14,7 +20,7 @@ fn uri(name: &str) -> String {
     format!("skill://project/{name}/SKILL.md")
 }
 
-fn entry(client: &mut McpClient, uri: &str) -> Json {
+fn entry(client: &McpClient, uri: &str) -> Json {
     client.request("skills/get", json!({"uri": uri}))["skill"].take()
 }
 
@@ -26,7 +32,7 @@ fn files(entry: &Json) -> Vec<&str> {
 }
 
 /// Returns the bytes of a resource.
-fn bytes(client: &mut McpClient, uri: &str) -> Vec<u8> {
+fn bytes(client: &McpClient, uri: &str) -> Vec<u8> {
     let read = client.request("resources/read", json!({"uri": uri}));
     let content = &read["contents"][0];
     assert_eq!(content["uri"], uri);
@@ -37,7 +43,7 @@ fn bytes(client: &mut McpClient, uri: &str) -> Vec<u8> {
 }
 
 /// Reads every file of an entry, and asserts that it matches the entry.
-fn verify(client: &mut McpClient, entry: &Json) {
+fn verify(client: &McpClient, entry: &Json) {
     for file in entry["resources"].as_array().unwrap() {
         let bytes = bytes(client, file["uri"].as_str().unwrap());
         assert_eq!(file["digest"], sha256(&bytes), "{file}");
@@ -46,7 +52,7 @@ fn verify(client: &mut McpClient, entry: &Json) {
 }
 
 /// Returns all items of a list, page by page.
-fn pages(client: &mut McpClient, method: &str, params: &Json, items: &str) -> Vec<Vec<Json>> {
+fn pages(client: &McpClient, method: &str, params: &Json, items: &str) -> Vec<Vec<Json>> {
     let mut pages = Vec::new();
     let mut params = params.clone();
     loop {
@@ -60,7 +66,7 @@ fn pages(client: &mut McpClient, method: &str, params: &Json, items: &str) -> Ve
 }
 
 /// Returns a JSON document that is read as a resource.
-fn document(client: &mut McpClient, uri: &str) -> Json {
+fn document(client: &McpClient, uri: &str) -> Json {
     let read = client.request("resources/read", json!({ "uri": uri }));
     assert_eq!(read["contents"][0]["mimeType"], "application/json");
     serde_json::from_str(read["contents"][0]["text"].as_str().unwrap()).unwrap()
@@ -72,15 +78,20 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// Returns the names of all listed skills.
-fn listed(client: &mut McpClient) -> Vec<String> {
+fn listed(client: &McpClient) -> Vec<String> {
     let skills = pages(client, "skills/list", &json!({}), "skills").concat();
     skills.iter().map(|it| it["frontmatter"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Returns the code and message of an error.
-fn refusal(client: &mut McpClient, method: &str, params: Json) -> (i64, String) {
+fn refusal(client: &McpClient, method: &str, params: Json) -> (i64, String) {
     let error = client.error(method, params);
     (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
+}
+
+/// Returns what is served with one rule.
+fn denying(rule: PolicyRule) -> Serving {
+    Serving { policy: Policy { rules: vec![rule], ..Policy::default() }, ..Serving::default() }
 }
 
 mod both_kinds_of_client_are_served {
@@ -90,7 +101,7 @@ mod both_kinds_of_client_are_served {
     fn the_extension_is_declared() {
         let world = World::new().skill("one", "a");
         for revision in [V2025, Revision::Stateless] {
-            let client = McpClient::with(&world, revision, &[]);
+            let client = McpClient::with(&world, revision, Serving::default());
             let capabilities = &client.server["capabilities"];
             let extension = &capabilities["extensions"]["io.modelcontextprotocol/skills"];
             assert_eq!(*extension, json!({"directoryRead": true}), "{revision:?}");
@@ -101,8 +112,8 @@ mod both_kinds_of_client_are_served {
     #[test]
     fn what_only_one_revision_knows_is_told_to_nobody_else() {
         let world = World::new().skill("one", "a");
-        let mut old = McpClient::new(&world);
-        let mut new = McpClient::with(&world, Revision::Stateless, &[]);
+        let old = McpClient::new(&world);
+        let new = McpClient::with(&world, Revision::Stateless, Serving::default());
         for (method, params) in [
             ("skills/list", json!({})),
             ("skills/get", json!({"uri": uri("one")})),
@@ -124,7 +135,7 @@ mod both_kinds_of_client_are_served {
     fn what_is_no_request_of_the_protocol_is_refused_as_such() {
         let world = World::new().skill("one", "a");
         for revision in [V2025, Revision::Stateless] {
-            let mut client = McpClient::with(&world, revision, &[]);
+            let client = McpClient::with(&world, revision, Serving::default());
             for (method, params) in [
                 ("skills/list", json!({"cursor": 1})),
                 ("skills/get", json!({})),
@@ -139,12 +150,12 @@ mod both_kinds_of_client_are_served {
                 ("resources/list", json!({"cursor": ["a"]})),
                 ("resources/templates/list", json!({"cursor": false})),
             ] {
-                let (code, message) = refusal(&mut client, method, params.clone());
+                let (code, message) = refusal(&client, method, params.clone());
                 assert_eq!(code, -32602, "{method} {params}: {message}");
             }
-            assert_eq!(refusal(&mut client, "skills/remove", json!({})).0, -32601);
-            let id = client.post("skills/list", json!(null));
-            assert!(client.answer(id)["result"]["skills"].is_array());
+            assert_eq!(refusal(&client, "skills/remove", json!({})).0, -32601);
+            let listed = client.ask("skills/list", json!(null));
+            assert!(listed["result"]["skills"].is_array(), "{listed}");
         }
     }
 }
@@ -160,8 +171,8 @@ mod an_entry_tells_all_of_a_skill {
             .file("skills/one/references/guide.md", "guide")
             .file("skills/one/.hidden", "h")
             .skill_in("skills/one/parts", "inner", "nested");
-        let mut client = McpClient::new(&world);
-        let told = entry(&mut client, &uri("one"));
+        let client = McpClient::new(&world);
+        let told = entry(&client, &uri("one"));
         assert_eq!(told["uri"], uri("one"));
         assert_eq!(
             told["frontmatter"],
@@ -191,14 +202,14 @@ mod an_entry_tells_all_of_a_skill {
             .file("skills/one/image.png", [0x89, b'P', 0, 0xFF])
             .file("skills/one/utf16.md", [0xFF, 0xFE, b'a', 0])
             .file("skills/one/my notes (1) %2F? #é🎉.md", "odd");
-        let mut client = McpClient::new(&world);
-        let before = entry(&mut client, &uri("one"));
+        let client = McpClient::new(&world);
+        let before = entry(&client, &uri("one"));
         assert_eq!(before["resources"].as_array().unwrap().len(), 6);
-        verify(&mut client, &before);
+        verify(&client, &before);
         world.write("skills/one/empty", "no more");
-        let after = entry(&mut client, &uri("one"));
+        let after = entry(&client, &uri("one"));
         assert_ne!(before, after);
-        verify(&mut client, &after);
+        verify(&client, &after);
     }
 
     #[test]
@@ -207,35 +218,33 @@ mod an_entry_tells_all_of_a_skill {
                      huge: 1e300\nhex: 0x1F\nnothing:\ntext: |\n  a\n  b\nquoted: '1'\n'1.0': ~\n";
         let text = format!("---\nname: one\ndescription: a\n{lines}---\n");
         let world = World::new().document("one", text);
-        let mut client = McpClient::new(&world);
+        let client = McpClient::new(&world);
         let expected = "{\"name\":\"one\",\"description\":\"a\",\"date\":\"2026-01-01\",\"version\":1.1,\
                         \"yes\":\"no\",\"wide\":18446744073709551615,\"huge\":1e+300,\"hex\":31,\
                         \"nothing\":null,\"text\":\"a\\nb\\n\",\"quoted\":\"1\",\"1.0\":null}";
-        assert_eq!(entry(&mut client, &uri("one"))["frontmatter"].to_string(), expected);
+        assert_eq!(entry(&client, &uri("one"))["frontmatter"].to_string(), expected);
     }
 
     #[test]
     fn what_is_not_served_is_not_listed() {
-        let world = World::new();
-        let denied = world.path("skills/*/secret.txt");
-        let rule = format!("[[policy.rules]]\ndecision = \"deny\"\npath = {denied:?}\n");
-        let world = world
+        let world = World::new()
             .skill("one", "a")
             .file("skills/one/good.txt", "good")
             .file("skills/one/keys/secret.txt", "denied")
             .file("skills/one/a\\b.txt", "split")
             .sparse("skills/one/large.bin", 11 * 1024 * 1024)
             .file("outside.txt", "outside")
-            .link("skills/one/out.txt", "../../outside.txt")
-            .file("home/.config/prowess/prowess.toml", rule);
-        let mut client = McpClient::with(&world, Revision::Stateless, &[]);
-        assert_eq!(files(&entry(&mut client, &uri("one"))), ["SKILL.md", "good.txt"]);
+            .link("skills/one/out.txt", "../../outside.txt");
+        let denied = world.path("skills/*/secret.txt").display().to_string();
+        let rule = PolicyRule { path: Some(denied), ..PolicyRule::new(Decision::Deny) };
+        let client = McpClient::with(&world, Revision::Stateless, denying(rule));
+        assert_eq!(files(&entry(&client, &uri("one"))), ["SKILL.md", "good.txt"]);
         let folder = json!({"uri": "skill://project/one"});
         let children = client.request("resources/directory/read", folder);
         assert_eq!(children["resources"].as_array().unwrap().len(), 2, "{children}");
         for path in ["keys/secret.txt", "a\\b.txt", "a%5Cb.txt", "large.bin", "out.txt"] {
             let uri = format!("skill://project/one/{path}");
-            let (code, message) = refusal(&mut client, "resources/read", json!({"uri": uri}));
+            let (code, message) = refusal(&client, "resources/read", json!({"uri": uri}));
             assert_eq!(code, -32602, "{path}: {message}");
         }
     }
@@ -243,13 +252,13 @@ mod an_entry_tells_all_of_a_skill {
     #[test]
     fn files_are_told_as_they_are_now() {
         let world = World::new().skill("one", "a").file("skills/one/notes.md", "notes");
-        let mut client = McpClient::new(&world);
-        assert_eq!(files(&entry(&mut client, &uri("one"))), ["SKILL.md", "notes.md"]);
+        let client = McpClient::new(&world);
+        assert_eq!(files(&entry(&client, &uri("one"))), ["SKILL.md", "notes.md"]);
         world.remove("skills/one/notes.md");
         world.write("skills/one/other.md", "other");
-        let told = entry(&mut client, &uri("one"));
+        let told = entry(&client, &uri("one"));
         assert_eq!(files(&told), ["SKILL.md", "other.md"]);
-        verify(&mut client, &told);
+        verify(&client, &told);
         let folder = json!({"uri": "skill://project/one"});
         let children = client.request("resources/directory/read", folder);
         assert_eq!(children["resources"][1]["name"], "other.md");
@@ -292,9 +301,9 @@ mod a_skill_that_cannot_be_carried_says_why {
             world = world.file(format!("skills/many/{number}"), "");
         }
         let world = world.document("odd", "---\nname: Not_Plain\ndescription: a\n---\n");
-        let mut client = McpClient::with(&world, Revision::Stateless, &[]);
+        let client = McpClient::with(&world, Revision::Stateless, Serving::default());
         world.write("skills/changed/SKILL.md", "---\nname: other\ndescription: c\n---\n");
-        assert_eq!(listed(&mut client), ["good"]);
+        assert_eq!(listed(&client), ["good"]);
         let resources = client.request("resources/list", json!({}));
         assert_eq!(resources["resources"].as_array().unwrap().len(), 1, "{resources}");
         let others = [
@@ -303,10 +312,10 @@ mod a_skill_that_cannot_be_carried_says_why {
             ("changed", "", "`name: changed`"),
         ];
         for (name, _, why) in cases.iter().chain(&others) {
-            let (code, message) = refusal(&mut client, "skills/get", json!({"uri": uri(name)}));
+            let (code, message) = refusal(&client, "skills/get", json!({"uri": uri(name)}));
             assert_eq!(code, -32602, "{name}");
             assert!(message.contains(why), "{name}: {message}");
-            assert_eq!(refusal(&mut client, "resources/read", json!({"uri": uri(name)})).0, -32602);
+            assert_eq!(refusal(&client, "resources/read", json!({"uri": uri(name)})).0, -32602);
         }
     }
 
@@ -314,34 +323,34 @@ mod a_skill_that_cannot_be_carried_says_why {
     fn what_needs_an_approval_is_not_told() {
         let text = "---\nname: one\ndescription: a\nrequires-approval: true\n---\nThe body\n";
         let world = World::new().document("one", text).file("skills/one/notes.md", "notes");
-        let mut client = McpClient::with(&world, Revision::Stateless, &[]);
-        assert_eq!(listed(&mut client), [""; 0]);
-        let (code, message) = refusal(&mut client, "skills/get", json!({"uri": uri("one")}));
+        let client = McpClient::with(&world, Revision::Stateless, Serving::default());
+        assert_eq!(listed(&client), [""; 0]);
+        let (code, message) = refusal(&client, "skills/get", json!({"uri": uri("one")}));
         assert_eq!(code, -32602);
         assert!(message.contains("it needs approval first"), "{message}");
         for path in ["SKILL.md", "notes.md"] {
             let uri = format!("skill://project/one/{path}");
-            assert_eq!(refusal(&mut client, "resources/read", json!({"uri": uri})).0, -32602);
+            assert_eq!(refusal(&client, "resources/read", json!({"uri": uri})).0, -32602);
         }
     }
 
     #[test]
     fn what_is_not_in_use_or_denied_is_not_there() {
-        let rule = "[[policy.rules]]\ndecision = \"deny\"\nskill = \"denied\"\n";
         let of = |status| format!("---\nname: {status}\ndescription: a\nstatus: {status}\n---\n");
         let world = World::new()
             .document("draft", of("draft"))
             .document("disabled", of("disabled"))
-            .skill("denied", "a")
-            .file("home/.config/prowess/prowess.toml", rule);
-        let mut client = McpClient::with(&world, Revision::Stateless, &[]);
-        assert_eq!(listed(&mut client), [""; 0]);
+            .skill("denied", "a");
+        let rule =
+            PolicyRule { skill: Some("denied".to_owned()), ..PolicyRule::new(Decision::Deny) };
+        let client = McpClient::with(&world, Revision::Stateless, denying(rule));
+        assert_eq!(listed(&client), [""; 0]);
         for name in ["draft", "disabled", "denied", "none"] {
             let expected = |what: &str| (-32602, format!("no {what} is served at `{}`", uri(name)));
             let params = json!({"uri": uri(name)});
-            assert_eq!(refusal(&mut client, "skills/get", params.clone()), expected("skill"));
+            assert_eq!(refusal(&client, "skills/get", params.clone()), expected("skill"));
             assert_eq!(client.error("skills/get", params.clone())["data"], params);
-            assert_eq!(refusal(&mut client, "resources/read", params), expected("file"));
+            assert_eq!(refusal(&client, "resources/read", params), expected("file"));
         }
     }
 }
@@ -355,15 +364,15 @@ mod skills_are_found_by_their_uris {
             .skill("one", "a")
             .skill("user", "named like a scope")
             .file("skills/one/references/guide.md", "guide");
-        let mut client = McpClient::new(&world);
+        let client = McpClient::new(&world);
         for folder in ["skill://project/one", "skill://one", "SKILL://project/%6fne"] {
-            let told = entry(&mut client, &format!("{folder}/SKILL.md"));
+            let told = entry(&client, &format!("{folder}/SKILL.md"));
             let folder = folder.replace("SKILL", "skill").replace("%6f", "o");
             assert_eq!(told["uri"], format!("{folder}/SKILL.md"));
             assert_eq!(files(&told), ["SKILL.md", "references/guide.md"]);
-            verify(&mut client, &told);
+            verify(&client, &told);
         }
-        let told = entry(&mut client, "skill://user/SKILL.md");
+        let told = entry(&client, "skill://user/SKILL.md");
         assert_eq!(told["frontmatter"]["description"], "named like a scope");
     }
 
@@ -374,14 +383,16 @@ mod skills_are_found_by_their_uris {
             "one",
             "of the user",
         );
-        let mut client = McpClient::with(&world, V2025, &["--preset", "claude"]);
+        let directories = [".claude/skills", "~/.claude/skills"].map(Directory::new).to_vec();
+        let host = Serving::default().start(Options { directories, ..world.options() });
+        let client = McpClient::of(host, V2025);
         let list = client.request("skills/list", json!({}));
         assert_eq!(list["skills"].as_array().unwrap().len(), 1, "{list}");
         assert_eq!(list["skills"][0]["uri"], uri("one"));
         for (scope, description) in [("project", "of the project"), ("user", "of the user")] {
-            let told = entry(&mut client, &format!("skill://{scope}/one/SKILL.md"));
+            let told = entry(&client, &format!("skill://{scope}/one/SKILL.md"));
             assert_eq!(told["frontmatter"]["description"], description);
-            verify(&mut client, &told);
+            verify(&client, &told);
         }
     }
 
@@ -394,7 +405,7 @@ mod skills_are_found_by_their_uris {
             .file("skills/one/image.png", [0x89, b'P', 0, 0xFF])
             .file("skills/one/data", [0, 1, 2])
             .file("skills/one/notes", "text");
-        let mut client = McpClient::new(&world);
+        let client = McpClient::new(&world);
         let expected = json!([
             {
                 "uri": uri("one"), "name": "one", "description": "a", "mimeType": "text/markdown",
@@ -425,8 +436,8 @@ mod skills_are_found_by_their_uris {
         let hidden = "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n";
         let world = World::new().skill("one", "Does one.").skill("two", "Does \"two\".");
         let world = world.document("hidden", hidden);
-        let mut client = McpClient::new(&world);
-        let index = document(&mut client, "skill://index.json");
+        let client = McpClient::new(&world);
+        let index = document(&client, "skill://index.json");
         let schema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
         assert_eq!(index["$schema"], schema);
         let skills = index["skills"].as_array().unwrap();
@@ -437,7 +448,7 @@ mod skills_are_found_by_their_uris {
         );
         for skill in skills {
             assert_eq!(skill["type"], "skill-md");
-            let read = bytes(&mut client, skill["url"].as_str().unwrap());
+            let read = bytes(&client, skill["url"].as_str().unwrap());
             assert_eq!(skill["digest"], sha256(&read));
         }
     }
@@ -449,27 +460,26 @@ mod skills_are_found_by_their_uris {
             .file("skills/one/data/a-b.bin", b"\x00\xff")
             .skill("own", "Has one.")
             .file("skills/own/_manifest", "mine");
-        let mut client = McpClient::new(&world);
+        let client = McpClient::new(&world);
         for base in ["skill://one", "skill://project/one"] {
-            let manifest = document(&mut client, &format!("{base}/_manifest"));
+            let manifest = document(&client, &format!("{base}/_manifest"));
             assert_eq!(manifest["skill"], "one");
             let files = manifest["files"].as_array().unwrap();
             let paths: Vec<&str> = files.iter().map(|it| it["path"].as_str().unwrap()).collect();
             assert_eq!(paths, ["SKILL.md", "data/a-b.bin"]);
             for file in files {
-                let read =
-                    bytes(&mut client, &format!("{base}/{}", file["path"].as_str().unwrap()));
+                let read = bytes(&client, &format!("{base}/{}", file["path"].as_str().unwrap()));
                 assert_eq!(
                     (&file["hash"], &file["size"]),
                     (&json!(sha256(&read)), &json!(read.len()))
                 );
             }
         }
-        assert_eq!(bytes(&mut client, "skill://own/_manifest"), b"mine");
+        assert_eq!(bytes(&client, "skill://own/_manifest"), b"mine");
         for nothing in
             ["skill://one/data/_manifest", "skill://none/_manifest", "skill://one/index.json"]
         {
-            refusal(&mut client, "resources/read", json!({"uri": nothing}));
+            refusal(&client, "resources/read", json!({"uri": nothing}));
         }
     }
 }
@@ -484,8 +494,8 @@ mod folders_can_be_read {
             .skill("two", "b")
             .file("skills/one/templates/invoice.md", "invoice")
             .file("skills/one/templates/eu/invoice.md", "eu");
-        let mut client = McpClient::new(&world);
-        let mut read = |uri: &str| {
+        let client = McpClient::new(&world);
+        let read = |uri: &str| {
             client.request("resources/directory/read", json!({"uri": uri}))["resources"].take()
         };
         let folder = |uri: &str, name: &str| json!({"uri": uri, "name": name, "mimeType": "inode/directory"});
@@ -509,8 +519,7 @@ mod folders_can_be_read {
         );
         assert_eq!(read("skill://user"), json!([]));
         for uri in [&uri("one"), "skill://project/none", &format!("{base}/none"), "skill://none"] {
-            let (code, message) =
-                refusal(&mut client, "resources/directory/read", json!({"uri": uri}));
+            let (code, message) = refusal(&client, "resources/directory/read", json!({"uri": uri}));
             assert_eq!((code, message), (-32602, format!("`{uri}` is not a directory")));
         }
     }
@@ -523,13 +532,13 @@ mod lists_come_in_pages {
     fn the_pages_of_a_list_have_every_skill_once() {
         let names: Vec<String> = (0..1100).map(|it| format!("skill-{it:04}")).collect();
         let world = names.iter().fold(World::new(), |world, name| world.skill(name, "a"));
-        let mut client = McpClient::new(&world);
+        let client = McpClient::new(&world);
         for (method, params, items, name) in [
             ("skills/list", json!({}), "skills", "/frontmatter/name"),
             ("resources/list", json!({}), "resources", "/name"),
             ("resources/directory/read", json!({"uri": "skill://project"}), "resources", "/name"),
         ] {
-            let pages = pages(&mut client, method, &params, items);
+            let pages = pages(&client, method, &params, items);
             let sizes: Vec<usize> = pages.iter().map(Vec::len).collect();
             assert_eq!(sizes, [500, 500, 100], "{method}");
             let told: Vec<_> =
@@ -542,19 +551,19 @@ mod lists_come_in_pages {
     fn a_cursor_that_no_list_gave_is_refused() {
         let names: Vec<String> = (0..501).map(|it| format!("skill-{it:03}")).collect();
         let world = names.iter().fold(World::new(), |world, name| world.skill(name, "a"));
-        let mut client = McpClient::new(&world);
+        let client = McpClient::new(&world);
         let own = client.request("skills/list", json!({}))["nextCursor"].take();
         let own = own.as_str().unwrap();
         assert!(!own.contains("skill-"), "{own}");
         for cursor in ["", "!", "AAAA", &own[1..], &format!("{own}=")] {
             let params = json!({"cursor": cursor});
-            assert_eq!(refusal(&mut client, "skills/list", params).0, -32602, "{cursor}");
+            assert_eq!(refusal(&client, "skills/list", params).0, -32602, "{cursor}");
         }
         for list in ["resources/list", "resources/templates/list", "prompts/list", "tools/list"] {
-            assert_eq!(refusal(&mut client, list, json!({"cursor": own})).0, -32602, "{list}");
+            assert_eq!(refusal(&client, list, json!({"cursor": own})).0, -32602, "{list}");
         }
         let params = json!({"uri": "skill://project", "cursor": own});
-        assert_eq!(refusal(&mut client, "resources/directory/read", params).0, -32602);
+        assert_eq!(refusal(&client, "resources/directory/read", params).0, -32602);
     }
 }
 
@@ -612,8 +621,8 @@ mod nothing_outside_is_told {
             .map(str::to_owned),
         );
         for revision in [V2025, Revision::Stateless] {
-            let mut client = McpClient::with(&world, revision, &[]);
-            let answers = |client: &mut McpClient| {
+            let client = McpClient::with(&world, revision, Serving::default());
+            let answers = |client: &McpClient| {
                 let mut answers = Vec::new();
                 for uri in &uris {
                     for method in ["resources/read", "skills/get", "resources/directory/read"] {
@@ -628,13 +637,13 @@ mod nothing_outside_is_told {
                 }
                 answers
             };
-            let with_files = answers(&mut client);
+            let with_files = answers(&client);
             world.remove("outside.txt");
             world.remove("skills/outside.txt");
-            assert_eq!(answers(&mut client), with_files);
+            assert_eq!(answers(&client), with_files);
             world.write("outside.txt", "top secret");
             world.write("skills/outside.txt", "top secret");
-            assert_eq!(bytes(&mut client, "skill://project/one/notes.md"), b"notes");
+            assert_eq!(bytes(&client, "skill://project/one/notes.md"), b"notes");
         }
     }
 }

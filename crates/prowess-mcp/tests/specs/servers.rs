@@ -1,48 +1,43 @@
-//! Servers of skills: one on the official SDK, and many malicious ones.
+//! Servers of skills, well-behaved and malicious.
 
 use std::{
     collections::BTreeMap,
-    env, fs,
-    io::{self, BufRead as _, BufReader, Write},
+    fs,
+    io::{self, Write},
     net::TcpListener,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    path::Path,
+    process::Command,
     sync::{
-        Arc, LazyLock, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use prowess::{Call, Library, Manifest};
-use prowess_agent::{
-    Agent, CallFuture, EventKind, Middleware, Next, NextCall, Request, ResponseFuture,
-    ScriptedModel, Servers, Session, ToolLoop, Turn,
-};
 use prowess_mcp::{
-    client::{McpLauncher, McpServer, ServerTimeouts},
+    client::{McpLauncher, ServerTimeouts},
     config::{SkillServers, Transport},
 };
 use prowess_runtime::{
-    Authorizer, DenyAll, Launcher, Outcome, OutcomeStatus, Policy, Sandbox, SkillProvider, Toolbox,
-    approval::{ApproveAll, Approver, ApproverFuture, ApproverReply, Question},
+    Authorizer, DenyAll, OutcomeStatus, Policy, Toolbox,
+    approval::{ApproveAll, ApproverReply},
     policy::{AllowedToolsMode, Decision, PolicyRule},
     sandbox::{RunLimits, SandboxLevel},
-    skill::Active,
-    tools::UseSkill,
 };
 use prowess_sandbox::FeatureCheck;
+use prowess_testing::{
+    skill_servers::{
+        PATIENCE, Stage, local, mcp_launcher, mcp_launcher_of, python_server, sandbox,
+    },
+    tools::Asked,
+};
 use serde_json::{Value as Json, json};
-use tokio::runtime::Runtime;
 
 use crate::{
     server::{Asked as Heard, Server as Listener, answer, for_ever, redirect},
-    world::{World, program},
+    world::until,
 };
-
-/// The time for something immediate, on a busy machine; otherwise it would take much longer.
-const SOON: Duration = Duration::from_secs(5);
 
 mod a_skill_describes_its_servers {
     use super::*;
@@ -180,7 +175,7 @@ mod a_skill_describes_its_servers {
     fn a_program_is_one_of_the_system_by_its_name_or_one_of_the_skill_by_its_path() {
         let own = format!(
             "#!/usr/bin/env python3\n{}",
-            server("def call(name, given): return text(os.getcwd())")
+            python_server("def call(name, given): return text(os.getcwd())")
         );
         for command in ["bin/own", "./bin/own", "${SKILL_DIR}/bin/own"] {
             let stage = Stage::new()
@@ -224,7 +219,7 @@ mod a_skill_describes_its_servers {
 
     #[test]
     fn variables_come_from_the_description_or_are_listed() {
-        let script = server(
+        let script = python_server(
             "def call(name, given): return text('\\n'.join(sorted(f'{k}={v}' for k, v in os.environ.items() if k != 'LC_CTYPE')))",
         );
         let describe =
@@ -235,10 +230,10 @@ mod a_skill_describes_its_servers {
                 json!({"PLAIN": "as $HOME is", "TOKEN": "key-${KEY}", "OTHER": "${NONE:-none}"}),
             ),
         );
-        let starter = stage.starter(Arc::new(ApproveAll)).with_environment(
+        let launcher = mcp_launcher(Policy::default(), Arc::new(ApproveAll)).with_environment(
             [("KEY".to_owned(), "s3".to_owned()), ("UNASKED".to_owned(), "x".to_owned())].into(),
         );
-        let server = stage.start_with(&starter).unwrap();
+        let server = stage.start_with(&launcher).unwrap();
         let text = stage.text(&server, "echo", json!({}));
         let names: Vec<&str> = text.lines().filter_map(|it| it.split('=').next()).collect();
         assert_eq!(names, ["HOME", "LANG", "OTHER", "PATH", "PLAIN", "TMPDIR", "TOKEN"], "{text}");
@@ -269,37 +264,14 @@ mod a_server_starts_only_when_somebody_has_approved_it {
     use super::*;
 
     #[test]
-    fn a_17_without_an_approval_the_skill_goes_on_without_its_server() {
-        let no = Arc::new(Asked::new(ApproverReply::No));
-        let approvers: [Arc<dyn Approver>; 2] = [Arc::new(DenyAll), no.clone()];
-        for approver in approvers {
-            let stage = Stage::with_server("");
-            let model = Arc::new(ScriptedModel::new().says("one").says("two"));
-            let (agent, events) = stage.agent(&model, stage.starter(approver));
-            let session = Session::new("s");
-            stage.runtime.block_on(async {
-                assert_eq!(agent.ask(&session, "x").await.unwrap().message.content, "one");
-                assert_eq!(agent.ask(&session, "y").await.unwrap().message.content, "two");
-            });
-            assert_eq!(states(&events), ["refused"]);
-            let said = messages(&events);
-            assert!(said.contains("approval") && said.contains("`files`"), "{said}");
-            assert!(offered(&model).iter().all(|it| !it.contains("mcp")));
-            assert_eq!(stage.processes(), 0);
-        }
-        assert_eq!(no.questions().len(), 1);
-    }
-
-    #[test]
     fn whoever_is_asked_sees_what_would_run() {
         let asked = Arc::new(Asked::new(ApproverReply::Once));
         let stage = Stage::with_server("");
         let describe = json!({"my files": {"command": "python3", "args": ["server.py", "it's", "${SKILL_DIR}"], "env": {"KEY": "${KEY}"}}});
         stage.world.write("skills/notes/.mcp.json", describe.to_string());
-        let starter = stage
-            .starter(asked.clone())
+        let launcher = mcp_launcher(Policy::default(), asked.clone())
             .with_environment([("KEY".to_owned(), "secret".to_owned())].into());
-        stage.start_with(&starter).unwrap();
+        stage.start_with(&launcher).unwrap();
         let question = asked.questions().remove(0);
         assert_eq!(question.what, "start the server `my files` of the skill `notes`");
         assert_eq!(question.why, "the skill wants to start a program");
@@ -312,12 +284,12 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         let forging =
             json!({"my files": {"command": "python3", "args": ["server.py", "a\nrm 'x'\\\r"]}});
         stage.world.write("skills/notes/.mcp.json", forging.to_string());
-        stage.start_with(&starter).unwrap();
+        stage.start_with(&launcher).unwrap();
         let content = asked.questions().pop().unwrap().content.unwrap();
         assert!(content.contains("server.py $'a\\nrm \\'x\\'\\\\\\r'"), "{content}");
         stage.world.write("skills/notes/.mcp.json", describe.to_string());
         // An approval for once does not cover the next time.
-        stage.start_with(&starter).unwrap();
+        stage.start_with(&launcher).unwrap();
         assert_eq!(asked.questions().len(), 3);
     }
 
@@ -325,19 +297,19 @@ mod a_server_starts_only_when_somebody_has_approved_it {
     fn an_approval_is_bound_to_every_file_of_the_skill() {
         let asked = Arc::new(Asked::new(ApproverReply::Always));
         let stage = Stage::with_server("").file("lib/deep.py", "x = 1\n");
-        let starter = stage.starter(asked.clone());
-        stage.start_with(&starter).unwrap();
-        stage.start_with(&starter).unwrap();
+        let launcher = mcp_launcher(Policy::default(), asked.clone());
+        stage.start_with(&launcher).unwrap();
+        stage.start_with(&launcher).unwrap();
         assert_eq!(asked.questions().len(), 1);
         stage.world.write("skills/notes/lib/deep.py", "x = 2\n");
-        stage.start_with(&starter).unwrap();
+        stage.start_with(&launcher).unwrap();
         let question = asked.questions().pop().unwrap();
         assert!(question.why.contains("changed"), "{question:?}");
         let difference = question.difference.unwrap();
         assert!(difference.contains("-x = 1") && difference.contains("+x = 2"), "{difference}");
         assert_eq!(asked.questions().len(), 2);
         // It is of no use to others.
-        let nobody = stage.starter(Arc::new(DenyAll));
+        let nobody = mcp_launcher(Policy::default(), Arc::new(DenyAll));
         assert_eq!(stage.start_with(&nobody).unwrap_err().status, OutcomeStatus::Refused);
     }
 
@@ -350,8 +322,8 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         for mode in [AllowedToolsMode::Preapprove, AllowedToolsMode::Enforce] {
             let policy = Policy { allowed_tools: mode, ..Policy::default() };
             let asked = Arc::new(Asked::new(ApproverReply::No));
-            let starter = starter_by(policy, asked.clone());
-            assert_eq!(stage.start_with(&starter).unwrap_err().status, OutcomeStatus::Refused);
+            let launcher = mcp_launcher(policy, asked.clone());
+            assert_eq!(stage.start_with(&launcher).unwrap_err().status, OutcomeStatus::Refused);
             assert_eq!(asked.questions().len(), 1);
         }
         let asked = Arc::new(Asked::new(ApproverReply::Always));
@@ -359,8 +331,8 @@ mod a_server_starts_only_when_somebody_has_approved_it {
             let rule =
                 PolicyRule { tool: Some(tool.to_owned()), ..PolicyRule::new(Decision::Deny) };
             let policy = Policy { rules: vec![rule], ..Policy::default() };
-            let starter = starter_by(policy, asked.clone());
-            let outcome = stage.start_with(&starter).unwrap_err();
+            let launcher = mcp_launcher(policy, asked.clone());
+            let outcome = stage.start_with(&launcher).unwrap_err();
             assert_eq!(outcome.status, OutcomeStatus::Refused);
             assert!(outcome.message.unwrap().contains("a rule with the decision `deny`"));
         }
@@ -371,8 +343,8 @@ mod a_server_starts_only_when_somebody_has_approved_it {
             ..PolicyRule::new(Decision::Allow)
         };
         let policy = Policy { rules: vec![rule], ..Policy::default() };
-        let starter = starter_by(policy, Arc::new(DenyAll));
-        assert_eq!(stage.start_with(&starter).unwrap_err().status, OutcomeStatus::Refused);
+        let launcher = mcp_launcher(policy, Arc::new(DenyAll));
+        assert_eq!(stage.start_with(&launcher).unwrap_err().status, OutcomeStatus::Refused);
     }
 
     #[test]
@@ -386,8 +358,8 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         };
         let policy = Policy { rules: vec![rule], ..Policy::default() };
         let authorizer = Arc::new(Authorizer::new(policy, Arc::new(ApproveAll)).with_state(&state));
-        let starter = McpLauncher::new(authorizer.clone(), sandbox(), RunLimits::default());
-        let server = stage.start_with(&starter).unwrap();
+        let launcher = McpLauncher::new(authorizer.clone(), sandbox(), RunLimits::default());
+        let server = stage.start_with(&launcher).unwrap();
         let toolbox = Toolbox::new(authorizer);
         for (tool, status) in server.tools().iter().zip([OutcomeStatus::Ok, OutcomeStatus::Refused])
         {
@@ -418,150 +390,6 @@ mod tools_of_a_server_are_called_like_any_others {
     use super::*;
 
     #[test]
-    #[cfg_attr(not(feature = "external"), ignore = "needs pip and a network")]
-    fn a_17_a_server_on_the_official_sdk_is_asked() {
-        let text = fs::read_to_string(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../fixtures/servers/sdk.py"
-        ))
-        .unwrap();
-        let stage = Stage::new().file("server.py", text).file(
-            "mcp/sums.json",
-            json!({"command": "python3", "args": ["server.py"], "env": {"SITE": "${SITE}"}}),
-        );
-        let starter = stage
-            .starter(Arc::new(ApproveAll))
-            .with_reads(vec![SDK.clone()])
-            .with_environment([("SITE".to_owned(), SDK.to_str().unwrap().to_owned())].into());
-        let model = Arc::new(
-            ScriptedModel::new()
-                .calls("use_skill", json!({"name": "notes"}))
-                .calls("mcp__sums__add", json!({"a": 2, "b": 40}))
-                .calls("mcp__sums__greet", json!({"name": "Ada"}))
-                .calls("mcp__sums__picture", json!({}))
-                .calls("mcp__sums__divide", json!({"a": 1, "b": 0}))
-                .calls("mcp__sums__add", json!({"a": "two"}))
-                .says("done"),
-        );
-        let (agent, events) = stage.agent_taking(&model, starter, &[]);
-        let session = Session::new("s");
-        stage.runtime.block_on(agent.ask(&session, "sum up")).unwrap();
-        let asked = model.asked();
-        let names = |at: usize| -> Vec<String> {
-            asked[at].tools.iter().map(|it| it.name.clone()).collect()
-        };
-        assert_eq!(names(0), ["use_skill"]);
-        let all = [
-            "use_skill",
-            "mcp__sums__add",
-            "mcp__sums__greet",
-            "mcp__sums__picture",
-            "mcp__sums__divide",
-            "mcp__sums__learn",
-        ];
-        for at in 1..7 {
-            assert_eq!(names(at), all);
-        }
-        let add = &asked[1].tools[1];
-        assert!(add.description.starts_with("Adds two numbers.\n"), "{}", add.description);
-        assert!(add.description.contains("the server `sums`, which the skill `notes` brought"));
-        assert_eq!(add.input_schema["properties"]["a"]["type"], "integer");
-        let results: Vec<String> = session
-            .messages()
-            .into_iter()
-            .filter(|it| it.call_id.is_some())
-            .map(|it| it.content)
-            .collect();
-        assert_eq!(results[1], "42");
-        assert_eq!(results[2], "Hello, Ada!");
-        assert_eq!(results[3], "[image image/png, 30 bytes]");
-        assert!(
-            results[4].contains(r#""status":"failed""#) && results[4].contains("divide"),
-            "{results:#?}"
-        );
-        assert!(results[5].contains(r#""status":"invalid""#), "{results:#?}");
-        assert_eq!(states(&events), ["started"]);
-        drop((agent, session));
-        stage.nobody_is_left();
-    }
-
-    #[test]
-    fn no_name_stands_in_for_another() {
-        let names = "['read_file', 'use_skill', 'mcp__files__echo', 'a b', 'a.b', 'a/b', '../x', '…', 'x' * 300 + 'a', 'x' * 300 + 'b', 'echo', 'Echo']";
-        let stage = Stage::with_server(&format!(
-            "def tools(cursor): return {{'tools': [tool(it) for it in {names}]}}\ndef call(name, given): return text(name[-1] + str(len(name)))"
-        ));
-        stage.world.write("skills/more/SKILL.md", "---\nname: more\ndescription: More\n---\n");
-        for file in [".mcp.json", "server.py"] {
-            fs::copy(
-                stage.world.path("skills/notes").join(file),
-                stage.world.path("skills/more").join(file),
-            )
-            .unwrap();
-        }
-        let model =
-            Arc::new(ScriptedModel::new().calls("mcp__files__a_b_2", json!({})).says("done"));
-        let (agent, events) =
-            stage.agent_taking(&model, stage.starter(Arc::new(ApproveAll)), &["notes", "more"]);
-        let session = Session::new("s");
-        stage.runtime.block_on(agent.ask(&session, "x")).unwrap();
-        let names = offered(&model);
-        assert_eq!(
-            names[..10],
-            [
-                "use_skill",
-                "mcp__files__read_file",
-                "mcp__files__use_skill",
-                "mcp__files__mcp_files_echo",
-                "mcp__files__a_b",
-                "mcp__files__a_b_2",
-                "mcp__files__a_b_3",
-                "mcp__files__x",
-                &format!("mcp__files__{}", "x".repeat(52)),
-                &format!("mcp__files__{}_2", "x".repeat(50)),
-            ]
-        );
-        assert!(names.contains(&"mcp__more_files__read_file".to_owned()), "{names:#?}");
-        assert_eq!(names.len(), 1 + 11 + 11);
-        let is_plain = |it: &String| {
-            it.len() <= 64 && it.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
-        };
-        assert!(names.iter().all(is_plain), "{names:#?}");
-        assert!(messages(&events).contains("`…` is left out"), "{}", messages(&events));
-        let result = session.messages().into_iter().find(|it| it.call_id.is_some()).unwrap();
-        assert_eq!(result.content, "b3");
-    }
-
-    #[test]
-    fn lists_come_in_pages_and_change() {
-        let stage = Stage::with_server(
-            "later = []\n\
-             def tools(cursor):\n    page = int(cursor or 0)\n    \
-             return {'tools': [tool(f't{page}')] + later, **({'nextCursor': str(page + 1)} if page < 3 else {})}\n\
-             def call(name, given):\n    later.append(tool('late'))\n    send(method='notifications/tools/list_changed')\n    return text('ok')",
-        );
-        let model = Arc::new(
-            ScriptedModel::new().calls("mcp__files__t0", json!({})).says("done").says("more"),
-        );
-        let (agent, events) = stage.agent(&model, stage.starter(Arc::new(ApproveAll)));
-        let session = Session::new("s");
-        stage.runtime.block_on(agent.ask(&session, "x")).unwrap();
-        // A notification of a server may arrive a moment after an answer.
-        std::thread::sleep(Duration::from_millis(500));
-        stage.runtime.block_on(agent.ask(&session, "y")).unwrap();
-        let asked = model.asked();
-        let names = |at: usize| -> Vec<String> {
-            asked[at].tools.iter().skip(1).map(|it| it.name.clone()).collect()
-        };
-        assert_eq!(
-            names(0),
-            ["mcp__files__t0", "mcp__files__t1", "mcp__files__t2", "mcp__files__t3"]
-        );
-        assert!(names(2).contains(&"mcp__files__late".to_owned()), "{:?}", names(2));
-        assert_eq!(states(&events), ["started", "started"]);
-    }
-
-    #[test]
     fn one_that_answers_late_is_waited_for() {
         // It delays its first answer until it gets another request, and answers in order.
         let stage = Stage::with_server(
@@ -569,8 +397,9 @@ mod tools_of_a_server_are_called_like_any_others {
              sys.stdin = __import__('itertools').chain([first, second], sys.stdin)",
         );
         let patience = ServerTimeouts { discovery: Duration::from_millis(1), ..PATIENCE };
-        let starter = stage.starter(Arc::new(ApproveAll)).with_patience(patience);
-        let server = stage.start_with(&starter).unwrap();
+        let launcher =
+            mcp_launcher(Policy::default(), Arc::new(ApproveAll)).with_patience(patience);
+        let server = stage.start_with(&launcher).unwrap();
         assert_eq!(stage.text(&server, "echo", json!({"x": 1})), "{\"x\": 1}");
     }
 
@@ -599,45 +428,6 @@ mod a_server_can_run_somewhere_else {
     use super::*;
 
     #[test]
-    #[cfg_attr(not(feature = "external"), ignore = "needs pip and a network")]
-    fn a_17_one_on_the_official_sdk_is_asked_over_http() {
-        for options in [&["--http"][..], &["--http", "--json"]] {
-            let remote = Remote::new(options);
-            let url = format!("http://127.0.0.1:{}/mcp", remote.port);
-            let headers = json!({"Authorization": "Bearer ${WORD}"});
-            let stage = Stage::new().file("mcp/sums.json", json!({"url": url, "headers": headers}));
-            let word = [("WORD".to_owned(), "open sesame".to_owned())];
-            let starter = stage.local_starter(Arc::new(ApproveAll)).with_environment(word.into());
-            let model = Arc::new(
-                ScriptedModel::new()
-                    .calls("mcp__sums__add", json!({"a": 2, "b": 40}))
-                    .calls("mcp__sums__picture", json!({}))
-                    .calls("mcp__sums__divide", json!({"a": 1, "b": 0}))
-                    .calls("mcp__sums__learn", json!({}))
-                    .calls("mcp__sums__greet", json!({"name": "Ada"}))
-                    .calls("mcp__sums__late", json!({}))
-                    .says("done"),
-            );
-            let (agent, events) = stage.agent(&model, starter);
-            let session = Session::new("s");
-            stage.runtime.block_on(agent.ask(&session, "sum up")).unwrap();
-            let messages = session.messages().into_iter();
-            let results: Vec<String> =
-                messages.filter(|it| it.call_id.is_some()).map(|it| it.content).collect();
-            assert_eq!(results[..2], ["42", "[image image/png, 30 bytes]"]);
-            assert!(results[2].contains(r#""status":"failed""#), "{results:#?}");
-            assert_eq!(results[3..], ["learnt", "Hello, Ada!", "late"]);
-            assert_eq!(states(&events), ["started", "started"], "{}", super::messages(&events));
-            let lines = remote.lines();
-            assert_eq!(lines[0], "POST False");
-            assert!(lines.contains(&"GET True".to_owned()), "{lines:?}");
-            assert!(!lines.iter().any(|it| it.starts_with("DELETE")), "{lines:?}");
-            drop((agent, session));
-            soon("it is told", || remote.lines().contains(&"DELETE True".to_owned()));
-        }
-    }
-
-    #[test]
     fn whoever_is_asked_sees_where_it_is() {
         let asked = Arc::new(Asked::new(ApproverReply::Once));
         let server = mcp(|_, _| None);
@@ -645,9 +435,9 @@ mod a_server_can_run_somewhere_else {
         let headers = json!({"X-Key": "${KEY}", "X-Plain": "as it is"});
         let stage = Stage::new().file("mcp/far.json", json!({"url": url, "headers": headers}));
         let state = stage.world.path("state");
-        let starter = launcher(Authorizer::new(local(), asked.clone()).with_state(&state))
+        let launcher = mcp_launcher_of(Authorizer::new(local(), asked.clone()).with_state(&state))
             .with_environment([("KEY".to_owned(), "secret".to_owned())].into());
-        stage.start_with(&starter).unwrap();
+        stage.start_with(&launcher).unwrap();
         let question = asked.questions().remove(0);
         let what = "connect to the server `far` of the skill `notes` at";
         assert_eq!(question.what, format!("{what} `{url}`"));
@@ -668,7 +458,7 @@ mod a_server_can_run_somewhere_else {
         );
         assert_eq!(heard.header("content-type"), Some("application/json"));
 
-        let nobody = starter_by(local(), Arc::new(DenyAll))
+        let nobody = mcp_launcher(local(), Arc::new(DenyAll))
             .with_environment([("KEY".to_owned(), "secret".to_owned())].into());
         let posted = || server.asked().iter().filter(|it| it.line.starts_with("POST")).count();
         let before = posted();
@@ -702,8 +492,8 @@ mod a_server_can_run_somewhere_else {
         ] {
             let stage = Stage::new().file("mcp/x.json", json!({"url": url, "headers": headers}));
             let asked = Arc::new(Asked::new(ApproverReply::Always));
-            let starter = starter_by(policy, asked.clone());
-            let outcome = stage.start_with(&starter).unwrap_err();
+            let launcher = mcp_launcher(policy, asked.clone());
+            let outcome = stage.start_with(&launcher).unwrap_err();
             assert_eq!(outcome.status, OutcomeStatus::Refused, "{url}: {outcome:?}");
             let message = outcome.message.unwrap();
             assert!(message.contains("`x`") && message.contains(words), "{url}: {message}");
@@ -723,7 +513,7 @@ mod a_server_can_run_somewhere_else {
 
         let away = Listener::saying(redirect(307, &text));
         let stage = Stage::new().file("mcp/x.json", json!({"url": away.url("/")}));
-        let outcome = stage.start_local().unwrap_err();
+        let outcome = stage.start_with(&mcp_launcher(local(), Arc::new(ApproveAll))).unwrap_err();
         assert!(outcome.message.unwrap().contains("answers with 307"));
         assert!(outcome.hint.unwrap().contains("redirect"));
         assert_eq!(server.connections(), 0);
@@ -738,8 +528,8 @@ mod a_server_can_run_somewhere_else {
                 discovery: Duration::from_secs(1),
                 ..PATIENCE
             };
-            let starter = stage.local_starter(Arc::new(ApproveAll)).with_patience(patience);
-            let outcome = stage.start_with(&starter).unwrap_err();
+            let launcher = mcp_launcher(local(), Arc::new(ApproveAll)).with_patience(patience);
+            let outcome = stage.start_with(&launcher).unwrap_err();
             *outcome
         };
         let json = "content-type: application/json\r\n";
@@ -805,7 +595,7 @@ mod a_server_can_run_somewhere_else {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let url = format!("http://{free}/mcp");
         let stage = Stage::new().file("mcp/far.json", json!({"url": url}));
-        let outcome = stage.start_local().unwrap_err();
+        let outcome = stage.start_with(&mcp_launcher(local(), Arc::new(ApproveAll))).unwrap_err();
         assert!(outcome.message.unwrap().contains("cannot connect to `127.0.0.1`"));
         assert!(outcome.hint.unwrap().contains("has to run already"));
 
@@ -828,8 +618,8 @@ mod a_server_can_run_somewhere_else {
         });
         let stage = Stage::new().file("mcp/far.json", json!({"url": server.url("/mcp")}));
         let patience = ServerTimeouts { call: Duration::from_secs(2), ..PATIENCE };
-        let starter = stage.local_starter(Arc::new(ApproveAll)).with_patience(patience);
-        let far = stage.start_with(&starter).unwrap();
+        let launcher = mcp_launcher(local(), Arc::new(ApproveAll)).with_patience(patience);
+        let far = stage.start_with(&launcher).unwrap();
         for (name, status, words) in [
             ("hang", OutcomeStatus::TimedOut, "did not answer for 2 s"),
             ("fail", OutcomeStatus::Failed, "answers with 503: come back later"),
@@ -843,14 +633,14 @@ mod a_server_can_run_somewhere_else {
             assert!(outcome.message.as_ref().unwrap().contains(words), "{name}: {outcome:?}");
         }
         assert!(!far.is_alive());
-        stage.start_with(&starter).unwrap();
+        stage.start_with(&launcher).unwrap();
     }
 
     #[test]
     fn one_that_has_forgotten_us_is_told_again_who_we_are() {
         let server = mcp(|_, _| None);
         let stage = Stage::new().file("mcp/far.json", json!({"url": server.url("/mcp")}));
-        let far = stage.start_local().unwrap();
+        let far = stage.start_with(&mcp_launcher(local(), Arc::new(ApproveAll))).unwrap();
         assert_eq!(stage.text(&far, "echo", json!({})), "fine");
         assert_eq!(stage.text(&far, "forget", json!({})), "fine");
         assert_eq!(stage.text(&far, "echo", json!({})), "fine");
@@ -895,12 +685,12 @@ mod a_server_is_held_as_a_script_is {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         // Permission to run without a sandbox once does not apply to servers.
         for sandbox in [sandbox(), sandbox().without()] {
-            let starter = McpLauncher::new(
-                stage.authorizer(Arc::new(ApproveAll)),
+            let launcher = McpLauncher::new(
+                Arc::new(Authorizer::new(Policy::default(), Arc::new(ApproveAll))),
                 sandbox,
                 RunLimits::default(),
             );
-            let server = stage.start_with(&starter).unwrap();
+            let server = stage.start_with(&launcher).unwrap();
             let text = stage.text(
                 &server,
                 "echo",
@@ -918,7 +708,7 @@ mod a_server_is_held_as_a_script_is {
             assert!(!stage.world.path("skills/notes/new").exists());
             let outcome = stage.runtime.block_on(server.stop());
             assert!(outcome.is_ok(), "{outcome:?}");
-            soon("the home is gone", || !home.exists());
+            until("the home is gone", || !home.exists());
         }
     }
 
@@ -929,9 +719,9 @@ mod a_server_is_held_as_a_script_is {
         for (name, words) in [("fork", "processes"), ("take", "memory")] {
             let stage = Stage::with_server(takes);
             let limits = RunLimits { memory: 200 << 20, processes: 16, ..RunLimits::default() };
-            let authorizer = stage.authorizer(Arc::new(ApproveAll));
-            let starter = McpLauncher::new(authorizer, sandbox(), limits).with_patience(PATIENCE);
-            let server = stage.start_with(&starter).unwrap();
+            let authorizer = Arc::new(Authorizer::new(Policy::default(), Arc::new(ApproveAll)));
+            let launcher = McpLauncher::new(authorizer, sandbox(), limits).with_patience(PATIENCE);
+            let server = stage.start_with(&launcher).unwrap();
             let outcome = stage.call(&server, name, json!({}));
             assert!(!outcome.is_ok(), "{outcome:?}");
             let said = format!("{outcome:?}").to_lowercase();
@@ -946,7 +736,6 @@ mod a_bad_server_is_an_outcome {
     use super::*;
 
     #[test]
-    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn one_that_does_not_begin_says_why() {
         let table: &[(&str, OutcomeStatus, &str)] = &[
             (
@@ -993,8 +782,9 @@ mod a_bad_server_is_an_outcome {
                 discovery: Duration::from_secs(1),
                 ..PATIENCE
             };
-            let starter = stage.starter(Arc::new(ApproveAll)).with_patience(patience);
-            let outcome = stage.start_with(&starter).unwrap_err();
+            let launcher =
+                mcp_launcher(Policy::default(), Arc::new(ApproveAll)).with_patience(patience);
+            let outcome = stage.start_with(&launcher).unwrap_err();
             assert_eq!(outcome.status, *status, "{script}: {outcome:?}");
             let message = outcome.message.clone().unwrap();
             assert!(message.contains("`files`") && message.contains(words), "{script}: {message}");
@@ -1005,14 +795,14 @@ mod a_bad_server_is_an_outcome {
             stage.nobody_is_left();
         }
         let stage = Stage::new()
-            .file("bin/npx", "x")
-            .file(".mcp.json", json!({"x": {"command": "npx", "args": ["-y", "server"]}}));
+            .file("bin/uvx", "x")
+            .file(".mcp.json", json!({"x": {"command": "uvx", "args": ["server"]}}));
         let outcome = stage.start_only().unwrap_err();
         assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
         assert!(outcome.hint.unwrap().contains("`prowess prepare`"));
         stage
             .world
-            .write("skills/notes/.mcp.json", json!({"x": {"command": "./bin/npx"}}).to_string());
+            .write("skills/notes/.mcp.json", json!({"x": {"command": "./bin/uvx"}}).to_string());
         let outcome = stage.start_only().unwrap_err();
         assert_eq!(outcome.status, OutcomeStatus::Failed, "{outcome:?}");
         assert!(outcome.message.unwrap().contains("exited with code 127"));
@@ -1082,15 +872,16 @@ mod a_bad_server_is_an_outcome {
              return text('fine')",
         );
         let patience = ServerTimeouts { call: Duration::from_secs(3), ..PATIENCE };
-        let starter = stage.starter(Arc::new(ApproveAll)).with_patience(patience);
-        let other = stage.start_with(&starter).unwrap();
+        let launcher =
+            mcp_launcher(Policy::default(), Arc::new(ApproveAll)).with_patience(patience);
+        let other = stage.start_with(&launcher).unwrap();
         for (name, status, words) in [
             ("die", OutcomeStatus::Failed, "has ended: exited with code 3"),
             ("hang", OutcomeStatus::TimedOut, "did not answer for 3 s"),
             ("flood", OutcomeStatus::Failed, "sends too much"),
             ("deny", OutcomeStatus::Failed, "no luck"),
         ] {
-            let server = stage.start_with(&starter).unwrap();
+            let server = stage.start_with(&launcher).unwrap();
             let outcome = stage.call(&server, name, json!({}));
             assert_eq!(outcome.status, status, "{name}: {outcome:?}");
             assert!(outcome.message.as_ref().unwrap().contains(words), "{name}: {outcome:?}");
@@ -1109,73 +900,10 @@ mod a_bad_server_is_an_outcome {
         let outcome = stage.runtime.block_on(gone[4].call(json!({})));
         assert!(!outcome.is_ok(), "{outcome:?}");
     }
-
-    #[test]
-    fn one_that_has_died_is_started_again_once_a_turn() {
-        let stage = Stage::with_server("def call(name, given): sys.exit(3)");
-        let step = |it: ScriptedModel| it.calls("mcp__files__echo", json!({}));
-        let model = step(step(step(ScriptedModel::new()))).says("one");
-        let model = step(model).says("two");
-        let model = Arc::new(model.says("three"));
-        let (agent, events) = stage.agent(&model, stage.starter(Arc::new(ApproveAll)));
-        let session = Session::new("s");
-        stage.runtime.block_on(async {
-            for (prompt, answer) in [("x", "one"), ("y", "two"), ("z", "three")] {
-                assert_eq!(agent.ask(&session, prompt).await.unwrap().message.content, answer);
-            }
-        });
-        assert_eq!(
-            states(&events),
-            ["started", "failed", "started", "failed", "started", "failed"]
-        );
-        let has: Vec<bool> = model.asked().iter().map(|it| it.tools.len() == 2).collect();
-        // Turn one: starts, restarts, stays down, stays down. Turn two: restarts, and is not
-        // called.
-        assert_eq!(has, [true, true, false, false, true, false, false]);
-        assert!(messages(&events).contains("exited with code 3"));
-    }
 }
 
 mod servers_end_with_whom_they_belong_to {
     use super::*;
-
-    #[test]
-    fn a_17_they_end_with_the_session_the_agent_and_the_skill() {
-        let stage = Stage::with_server("");
-        let asks = |agent: &Agent| {
-            let session = Session::new("same");
-            stage.runtime.block_on(agent.ask(&session, "x")).unwrap();
-            session
-        };
-        let model = Arc::new((0..6).fold(ScriptedModel::new(), |it, _| it.says("x")));
-        let (agent, events) = stage.agent(&model, stage.starter(Arc::new(ApproveAll)));
-        let (first, second) = (asks(&agent), asks(&agent));
-        assert_eq!((stage.processes(), stage.works()), (2, 2));
-        drop(first);
-        soon("one is left", || (stage.processes(), stage.works()) == (1, 1));
-        stage.runtime.block_on(agent.ask(&second, "y")).unwrap();
-        assert_eq!(states(&events), ["started", "started"]);
-        drop(agent);
-        stage.nobody_is_left();
-        soon("no directory is left", || stage.works() == 0);
-        drop(second);
-
-        let provider = Arc::new(Shelf(Mutex::new(Arc::new(stage.world.load()))));
-        let (agent, events) = stage.agent_of(
-            &model,
-            stage.starter(Arc::new(ApproveAll)),
-            provider.clone(),
-            &["notes"],
-        );
-        let session = asks(&agent);
-        assert_eq!(stage.processes(), 1);
-        stage.world.remove("skills/notes/SKILL.md");
-        *provider.0.lock().unwrap() = Arc::new(stage.world.load());
-        stage.runtime.block_on(agent.ask(&session, "y")).unwrap();
-        assert_eq!(states(&events), ["started", "stopped"]);
-        assert_eq!(model.asked().last().unwrap().tools.len(), 1);
-        stage.nobody_is_left();
-    }
 
     #[test]
     fn neither_signals_nor_children_save_one() {
@@ -1195,11 +923,11 @@ mod servers_end_with_whom_they_belong_to {
         let mut levels = vec![given.level];
         levels.extend(given.checks.iter().any(has_rules).then_some(SandboxLevel::Landlock));
         for (level, is_dropped) in levels.into_iter().flat_map(|it| [(it, true), (it, false)]) {
-            let authorizer = stage.authorizer(Arc::new(ApproveAll));
-            let starter =
+            let authorizer = Arc::new(Authorizer::new(Policy::default(), Arc::new(ApproveAll)));
+            let launcher =
                 McpLauncher::new(authorizer, sandbox().at_most(level), RunLimits::default());
-            let server = stage.start_with(&starter).unwrap();
-            soon("there are children", || stage.processes() >= 4);
+            let server = stage.start_with(&launcher).unwrap();
+            until("there are children", || stage.processes() >= 4);
             match is_dropped {
                 true => drop(server),
                 false => drop(stage.runtime.block_on(server.stop())),
@@ -1207,248 +935,6 @@ mod servers_end_with_whom_they_belong_to {
             stage.nobody_is_left();
         }
     }
-
-    #[test]
-    fn a_17_a_killed_agent_leaves_nobody() {
-        const CHILD: &str = "PROWESS_SPECS_SERVERS";
-        const NAME: &str =
-            "servers::servers_end_with_whom_they_belong_to::a_17_a_killed_agent_leaves_nobody";
-        if let Some(root) = env::var_os(CHILD) {
-            // This is the process that is killed.
-            let options = prowess::Options {
-                directories: vec![prowess::Directory::new("skills")],
-                cwd: Some(PathBuf::from(&root)),
-                home: Some(PathBuf::from(&root)),
-                ..prowess::Options::default()
-            };
-            let library = Arc::new(Library::load(&options).unwrap());
-            let model = ScriptedModel::new().says("x");
-            let layer = Servers::new(
-                starter_by(Policy::default(), Arc::new(ApproveAll)),
-                Arc::new(library),
-            );
-            let agent =
-                Agent::new(Arc::new(model)).with(Takes(vec!["notes".to_owned()])).with(layer);
-            let session = Session::new("s");
-            let runtime = Runtime::new().unwrap();
-            runtime.block_on(agent.ask(&session, "x")).unwrap();
-            fs::write(Path::new(&root).join("ready"), "").unwrap();
-            thread::sleep(Duration::from_secs(60));
-            return;
-        }
-        let stage = Stage::with_server("");
-        let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", NAME, "--nocapture"])
-            .env(CHILD, stage.world.path(""))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let start = Instant::now();
-        while !stage.world.path("ready").exists() {
-            assert!(start.elapsed() < Duration::from_secs(30), "the agent did not begin");
-            thread::sleep(Duration::from_millis(10));
-        }
-        assert_eq!((stage.processes(), stage.works()), (1, 1));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        stage.nobody_is_left();
-        soon("its directory is gone", || stage.works() == 0);
-    }
-}
-
-/// A skill `notes` that may have servers, and a launcher for them.
-struct Stage {
-    world: World,
-    runtime: Runtime,
-    marker: String,
-}
-
-const PATIENCE: ServerTimeouts = ServerTimeouts {
-    start: Duration::from_secs(20),
-    discovery: Duration::from_secs(10),
-    call: Duration::from_secs(20),
-    stop: Duration::from_millis(500),
-};
-
-impl Stage {
-    fn new() -> Self {
-        let world = World::new().skill("notes", "Takes notes");
-        let root = world.path("home").parent().unwrap().to_owned();
-        let marker = root.file_name().unwrap().to_str().unwrap().to_owned();
-        Self { world, runtime: Runtime::new().unwrap(), marker }
-    }
-
-    /// Adds a server `files`, whose behaviour is a piece of Python.
-    fn with_server(behaviour: &str) -> Self {
-        let stage = Self::new();
-        let args = ["server.py", &stage.marker];
-        let describe = json!({"mcpServers": {"files": {"command": "python3", "args": args}}});
-        stage.file(".mcp.json", describe).file("server.py", server(behaviour))
-    }
-
-    fn file(self, path: &str, content: impl ToString) -> Self {
-        use std::os::unix::fs::PermissionsExt as _;
-        self.world.write(format!("skills/notes/{path}"), content.to_string());
-        let path = self.world.path(format!("skills/notes/{path}"));
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-        self
-    }
-
-    fn authorizer(&self, approver: Arc<dyn Approver>) -> Arc<Authorizer> {
-        Arc::new(Authorizer::new(Policy::default(), approver))
-    }
-
-    fn starter(&self, approver: Arc<dyn Approver>) -> McpLauncher {
-        starter_by(Policy::default(), approver)
-    }
-
-    /// Like [`starter`](Self::starter), for servers on this machine.
-    fn local_starter(&self, approver: Arc<dyn Approver>) -> McpLauncher {
-        starter_by(local(), approver)
-    }
-
-    fn start_local(&self) -> Result<McpServer, Box<Outcome>> {
-        self.start_with(&self.local_starter(Arc::new(ApproveAll)))
-    }
-
-    fn described(&self) -> SkillServers {
-        let library = self.world.load();
-        let starter = self.starter(Arc::new(DenyAll));
-        self.runtime.block_on(starter.described(library.get("notes").unwrap()))
-    }
-
-    /// Starts the only server, approved.
-    fn start_only(&self) -> Result<McpServer, Box<Outcome>> {
-        self.start_with(&self.starter(Arc::new(ApproveAll)))
-    }
-
-    fn start_with(&self, starter: &McpLauncher) -> Result<McpServer, Box<Outcome>> {
-        let library = self.world.load();
-        let skill = library.get("notes").unwrap();
-        let active: Vec<Manifest> = vec![skill.manifest.clone()];
-        self.runtime.block_on(async {
-            let described = starter.described(skill).await;
-            let [description] = &described.servers[..] else { panic!("{described:?}") };
-            starter.start(skill, description, &description.name, &active).await
-        })
-    }
-
-    fn call(&self, server: &McpServer, tool: &str, input: Json) -> Outcome {
-        let name = format!("__{tool}");
-        let tools = server.tools();
-        let tool = tools.iter().find(|it| it.name().ends_with(&name)).unwrap();
-        self.runtime.block_on(tool.call(input))
-    }
-
-    fn text(&self, server: &McpServer, tool: &str, input: Json) -> String {
-        let outcome = self.call(server, tool, input);
-        assert!(outcome.is_ok(), "{outcome:?}");
-        outcome.output.unwrap().as_str().unwrap().to_owned()
-    }
-
-    /// Returns an agent in which `notes` is active.
-    fn agent(&self, model: &Arc<ScriptedModel>, starter: McpLauncher) -> (Agent, Events) {
-        self.agent_taking(model, starter, &["notes"])
-    }
-
-    fn agent_taking(
-        &self,
-        model: &Arc<ScriptedModel>,
-        starter: McpLauncher,
-        skills: &[&str],
-    ) -> (Agent, Events) {
-        let provider = Arc::new(Arc::new(self.world.load()));
-        self.agent_of(model, starter, provider, skills)
-    }
-
-    fn agent_of(
-        &self,
-        model: &Arc<ScriptedModel>,
-        starter: McpLauncher,
-        provider: Arc<dyn SkillProvider>,
-        skills: &[&str],
-    ) -> (Agent, Events) {
-        let events = Events::default();
-        let authorizer = self.authorizer(Arc::new(DenyAll));
-        let active = Arc::new(Active::new(provider.clone()));
-        let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill { active }));
-        let agent = Agent::new(model.clone())
-            .with(Watches(events.clone()))
-            .with(ToolLoop::new(Arc::new(toolbox)))
-            .with(Takes(skills.iter().map(|&it| it.to_owned()).collect()))
-            .with(Servers::new(starter, provider));
-        (agent, events)
-    }
-
-    /// Returns the number of processes of the server.
-    fn processes(&self) -> usize {
-        let all = fs::read_dir("/proc").unwrap().flatten();
-        let lines = all.filter_map(|it| fs::read(it.path().join("cmdline")).ok());
-        let own = |line: &Vec<u8>| {
-            let words = line.split(|it| *it == 0);
-            words
-                .skip(1)
-                .any(|word| word.windows(self.marker.len()).any(|it| it == self.marker.as_bytes()))
-        };
-        lines.filter(own).count()
-    }
-
-    /// Returns the number of work directories with a copy of the skill.
-    fn works(&self) -> usize {
-        let all = fs::read_dir(env::temp_dir()).unwrap().flatten();
-        let copies = all.map(|it| it.path().join("given/skill/.mcp.json"));
-        let texts = copies.filter_map(|it| fs::read_to_string(it).ok());
-        texts.filter(|it| it.contains(&self.marker)).count()
-    }
-
-    fn nobody_is_left(&self) {
-        soon("nobody is left", || self.processes() == 0);
-    }
-}
-
-fn sandbox() -> Sandbox {
-    Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock)
-}
-
-fn starter_by(policy: Policy, approver: Arc<dyn Approver>) -> McpLauncher {
-    launcher(Authorizer::new(policy, approver))
-}
-
-fn launcher(authorizer: Authorizer) -> McpLauncher {
-    McpLauncher::new(Arc::new(authorizer), sandbox(), RunLimits::default()).with_patience(PATIENCE)
-}
-
-/// Returns a server in plain Python, with special behaviour.
-fn server(behaviour: &str) -> String {
-    format!(
-        r#"import json, os, sys, time
-def send(**message): print(json.dumps(dict(jsonrpc='2.0', **message)), flush=True)
-def text(it): return {{'content': [{{'type': 'text', 'text': it}}]}}
-def tool(name, **more): return {{'name': name, 'inputSchema': {{'type': 'object'}}, **more}}
-def tools(cursor): return {{'tools': [tool('echo')]}}
-def call(name, given): return text(json.dumps(given))
-{behaviour}
-for line in sys.stdin:
-    message = json.loads(line)
-    method, id, params = message.get('method'), message.get('id'), message.get('params') or {{}}
-    if method == 'initialize':
-        version = params['protocolVersion']
-        info = {{'name': 'plain', 'version': '1'}}
-        send(id=id, result={{'protocolVersion': version, 'capabilities': {{'tools': {{'listChanged': True}}}}, 'serverInfo': info}})
-    elif method == 'tools/list':
-        send(id=id, result=tools(params.get('cursor')))
-    elif method == 'tools/call':
-        send(id=id, result=call(params['name'], params.get('arguments')))
-    elif id is not None:
-        send(id=id, error={{'code': -32601, 'message': 'no such method'}})
-"#
-    )
-}
-
-/// Returns a policy that allows requests to this machine.
-fn local() -> Policy {
-    Policy { hosts: Some(vec!["127.0.0.1".to_owned()]), ..Policy::default() }
 }
 
 /// Starts a minimal MCP server over HTTP, whose calls are answered by a function. A call of
@@ -1496,169 +982,4 @@ fn mcp(
         let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
         client.write_all(answer("200 OK", &head, &body).as_bytes())
     })
-}
-
-/// The official SDK, listening on this machine. Ended when dropped.
-struct Remote {
-    child: Child,
-    port: u16,
-    lines: Arc<Mutex<Vec<String>>>,
-}
-
-impl Remote {
-    fn new(options: &[&str]) -> Self {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/servers/sdk.py");
-        let mut command = Command::new(python());
-        command.arg(script).args(options).env("SITE", &*SDK);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let port = said.next().expect("it says its port").parse().unwrap();
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        let own = lines.clone();
-        thread::spawn(move || said.for_each(|it| own.lock().unwrap().push(it)));
-        Self { child, port, lines }
-    }
-
-    /// Returns its requests so far.
-    fn lines(&self) -> Vec<String> {
-        self.lines.lock().unwrap().clone()
-    }
-}
-
-impl Drop for Remote {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-pub(crate) fn python() -> &'static str {
-    let places = ["/usr/local/bin/python3", "/usr/bin/python3", "/bin/python3"];
-    places.into_iter().find(|it| Path::new(it).exists()).expect("there is a Python")
-}
-
-/// The folder of the official SDK; it is fetched by the first test that needs it.
-pub(crate) static SDK: LazyLock<PathBuf> = LazyLock::new(|| {
-    let target = Path::new(program()).ancestors().nth(2).unwrap();
-    let folder = target.join("mcp-sdk-2.3.0");
-    if !folder.exists() {
-        let making = target.join("mcp-sdk-new");
-        let mut pip = Command::new(python());
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"]);
-        let output = pip.arg(&making).arg("mcp==2.3.0").output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        fs::rename(making, &folder).unwrap();
-    }
-    folder.canonicalize().unwrap()
-});
-
-/// Waits until a condition holds.
-fn soon(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < SOON, "{what}, but not within {SOON:?}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-type Events = Arc<Mutex<Vec<EventKind>>>;
-
-/// Returns the states of servers, in order.
-fn states(events: &Events) -> Vec<String> {
-    let events = events.lock().unwrap();
-    let states = events.iter().filter_map(|it| match it {
-        EventKind::Server { state, .. } => Some(state.clone()),
-        _ => None,
-    });
-    states.collect()
-}
-
-/// Returns the messages about servers.
-fn messages(events: &Events) -> String {
-    let events = events.lock().unwrap();
-    let messages = events.iter().filter_map(|it| match it {
-        EventKind::Server { message, .. } | EventKind::Warned { message } => Some(message.clone()),
-        _ => None,
-    });
-    messages.collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the tools in the last request to a model.
-fn offered(model: &ScriptedModel) -> Vec<String> {
-    model.asked().last().unwrap().tools.iter().map(|it| it.name.clone()).collect()
-}
-
-/// Records events.
-#[derive(Debug)]
-struct Watches(Events);
-
-impl Middleware for Watches {
-    fn name(&self) -> &str {
-        "watches"
-    }
-
-    fn note(&self, _: &Turn, what: &EventKind) {
-        self.0.lock().unwrap().push(what.clone());
-    }
-}
-
-/// Activates these skills, and those that the model activates.
-#[derive(Debug)]
-struct Takes(Vec<String>);
-
-impl Middleware for Takes {
-    fn name(&self) -> &str {
-        "takes"
-    }
-
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        self.0.iter().for_each(|it| request.turn.activate(it));
-        next.reply(request)
-    }
-
-    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
-        let input: Json = serde_json::from_str(&call.arguments).unwrap();
-        if call.name == "use_skill" {
-            turn.activate(input["name"].as_str().unwrap());
-        }
-        next.call(call)
-    }
-}
-
-/// A library that changes.
-#[derive(Debug)]
-struct Shelf(Mutex<Arc<Library>>);
-
-impl SkillProvider for Shelf {
-    fn library(&self) -> Arc<Library> {
-        self.0.lock().unwrap().clone()
-    }
-}
-
-/// An approver that always gives the same reply, and remembers the questions.
-#[derive(Debug)]
-struct Asked {
-    reply: ApproverReply,
-    questions: Mutex<Vec<Question>>,
-}
-
-impl Asked {
-    fn new(reply: ApproverReply) -> Self {
-        Self { reply, questions: Mutex::default() }
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        self.questions.lock().unwrap().clone()
-    }
-}
-
-impl Approver for Asked {
-    fn who(&self) -> &str {
-        "person"
-    }
-
-    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
-        self.questions.lock().unwrap().push(question.clone());
-        Box::pin(async { self.reply })
-    }
 }
