@@ -6,13 +6,13 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use prowess::CLIENTS;
+use prowess::{CLIENTS, Client};
 
 use crate::glob::fits;
 
 /// Files and directories of that kind, wherever they are: of Prowess, of git, of programs that run
-/// what is in a project, and of a home. Those of clients are in [`CLIENTS`]. In lower case; in the last
-/// name, `*` matches anything.
+/// what is in a project, of a home, and of agents that are not in [`CLIENTS`]: those of clients are
+/// [`Client::protected_files`]. In lower case; in the last name, `*` matches anything.
 const PROTECTED: &[&str] = &[
     "prowess.toml",
     ".prowess",
@@ -97,8 +97,8 @@ pub fn is_protected(path: &Path) -> bool {
 /// Returns the directory in which a path is protected by its name.
 pub(crate) fn protected_in(path: &Path) -> Option<&Path> {
     let file = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-    let of_clients = CLIENTS.iter().flat_map(|it| it.protected);
-    PROTECTED.iter().chain(of_clients).find_map(|own| {
+    let of_clients = CLIENTS.iter().flat_map(Client::protected_files);
+    PROTECTED.iter().copied().chain(of_clients).find_map(|own| {
         let mut names = own.rsplit('/');
         names.next().filter(|name| is_called(&file, name))?;
         let mut place = path.parent()?;

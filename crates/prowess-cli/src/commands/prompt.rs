@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Maximum number of skills to activate [default: 3]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Minimum confidence of a skill, from 0 to 1 [default: 0.05]
+    /// Minimum confidence of a skill, from 0 to 1 [default: `matching.threshold`]
     #[arg(long, value_name = "C", value_parser = parse_ratio, allow_negative_numbers = true)]
     threshold: Option<Ratio>,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// How much to show [default: full]
     #[arg(long, value_enum, value_name = "LEVEL", conflicts_with = "confidence")]
     level: Option<LevelName>,
-    /// Show as much as for a match with this confidence; by default, brief from 0.15 and full from 0.7
+    /// Show as much as for a match with this confidence: brief from `disclosure.brief_at`, full from `disclosure.full_at`
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     confidence: Option<f64>,
     /// Fill these arguments into the instructions

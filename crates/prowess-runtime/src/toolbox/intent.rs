@@ -1,5 +1,6 @@
 //! Calling a skill by a request in plain words.
 
+use prowess::Thresholds;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -31,9 +32,11 @@ pub struct IntentOutcome {
 }
 
 impl Intent {
-    /// Creates a request without parameters, and with a minimum confidence of 0.7.
+    /// Creates a request without parameters; the minimum confidence is that of a
+    /// [full disclosure](Thresholds::full_at).
     pub fn new(request: impl Into<String>) -> Self {
-        Self { request: request.into(), min_confidence: 0.7, parameters: Map::new() }
+        let min_confidence = Thresholds::DEFAULT.full_at();
+        Self { request: request.into(), min_confidence, parameters: Map::new() }
     }
 }
 

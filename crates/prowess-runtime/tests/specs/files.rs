@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Library, Memory, Options, Scope};
+use prowess::{Library, Memory, Options, Scope, mcp_clients};
 use prowess_runtime::{
     Action, Outcome, OutcomeStatus, Tool as _,
     policy::Roots,
@@ -609,6 +609,25 @@ mod nothing_leads_out_of_the_roots {
             "claude/x",
         ] {
             output(write(&tool, path, "fine"));
+        }
+        assert!(!world.path("work/sub").exists());
+    }
+
+    #[test]
+    fn no_tool_writes_the_mcp_servers_of_a_project() {
+        let files: Vec<&str> = mcp_clients().iter().flat_map(|it| it.1.project).copied().collect();
+        assert!(files.len() > 10);
+        let mcp = "{\"mcpServers\": {}}";
+        let world =
+            files.iter().fold(World::new(), |it, path| it.file(format!("work/{path}"), mcp));
+        let tool = tool(&world);
+        for path in files {
+            for path in [path.to_owned(), path.to_uppercase(), format!("sub/{path}")] {
+                let outcome = write(&tool, &path, "{}");
+                assert_eq!(outcome.status, OutcomeStatus::Refused, "{path}");
+                assert!(outcome.message.unwrap().contains("protected"), "{path}");
+            }
+            assert_eq!(content(&tool, path), mcp);
         }
         assert!(!world.path("work/sub").exists());
     }

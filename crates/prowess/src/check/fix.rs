@@ -23,13 +23,16 @@ use self::meaning::{Meaning, is_empty, tags, tools};
 use crate::{
     check::{
         revise::{split_mark, text_of},
-        validate::{FieldSupport, check_text, support_for},
+        validate::{check_text, support_for},
     },
     finding::{
         Finding,
         rule::{self, Profile, Rule},
     },
-    read::parse::{Encoding, canonical, decode, is_own, quote_values},
+    read::{
+        manifest_field::{Content, FieldSupport, manifest_field},
+        parse::{Encoding, canonical, decode, is_own, quote_values},
+    },
 };
 
 /// A text, and the findings that were fixed in it.
@@ -261,13 +264,15 @@ fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {
             let is_quoted = is_odd(nested) && !is_number_or_bool(nested);
             is_quoted.then(|| quote(text, &[&field.key, &nested.key]).ok())?
         }),
-        (
-            "name" | "description" | "license" | "compatibility" | "version" | "author" | "source"
-            | "created-by",
-            _,
-        ) if is_odd(field) => quote(text, &[&field.key]).ok(),
+        (key, _) if is_text(key) && is_odd(field) => quote(text, &[&field.key]).ok(),
         _ => None,
     })
+}
+
+/// Whether the value of a field at the top level is a text.
+fn is_text(key: &str) -> bool {
+    matches!(key, "name" | "description")
+        || manifest_field(key).is_some_and(|it| matches!(it.content, Content::Text { .. }))
 }
 
 /// Whether some reader would not treat a scalar as text.

@@ -7,7 +7,8 @@ use serde_json::{Value as Json, json};
 
 use crate::read::{
     definition::Definition,
-    manifest::{Manifest, Status, Type},
+    manifest::{Dialect, Manifest, Status, Type},
+    manifest_field::{Content, FIELDS},
     parse::{canonical, is_own},
 };
 
@@ -74,13 +75,15 @@ fn block(body: &mut String, language: &str, text: &str) {
 /// Returns the fields of a manifest, in the order in which they are written.
 pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     let mut out = Fields(Vec::new());
-    let dialect = manifest.dialect();
     out.text("name", Some(&manifest.name));
     out.text("description", Some(&manifest.description));
     let (mut nested, at_top) = own_fields(manifest);
     out.0.extend(at_top);
-    out.text("license", manifest.license.as_deref());
-    out.text("compatibility", manifest.compatibility.as_deref());
+    for field in FIELDS.iter().filter(|it| !it.is_in_metadata()) {
+        if let Content::Text { get, .. } = field.content {
+            out.text(field.key, get(manifest));
+        }
+    }
     match manifest.allowed_tools.to_text() {
         Some(tools) if tools.is_empty() => {}
         Some(tools) => out.put("allowed-tools", text_value(tools)),
@@ -90,20 +93,34 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     if !nested.is_empty() {
         out.put("metadata", Value::Map(nested));
     }
-    out.bool("disable-model-invocation", dialect.disable_model_invocation);
-    out.bool("user-invocable", dialect.user_invocable);
-    out.text("argument-hint", dialect.argument_hint.as_deref());
-    out.text("when_to_use", dialect.when_to_use.as_deref());
-    out.list("paths", &dialect.paths);
-    out.text("context", dialect.context.as_deref());
-    out.text("agent", dialect.agent.as_deref());
-    out.text("model", dialect.model.as_deref());
-    out.text("effort", dialect.effort.as_deref());
-    if let Some(hooks) = &dialect.hooks {
+    let Dialect {
+        disable_model_invocation,
+        user_invocable,
+        argument_hint,
+        when_to_use,
+        paths,
+        context,
+        agent,
+        model,
+        effort,
+        hooks,
+        requires,
+        triggers,
+    } = manifest.dialect();
+    out.bool("disable-model-invocation", *disable_model_invocation);
+    out.bool("user-invocable", *user_invocable);
+    out.text("argument-hint", argument_hint.as_deref());
+    out.text("when_to_use", when_to_use.as_deref());
+    out.list("paths", paths);
+    out.text("context", context.as_deref());
+    out.text("agent", agent.as_deref());
+    out.text("model", model.as_deref());
+    out.text("effort", effort.as_deref());
+    if let Some(hooks) = hooks {
         out.put("hooks", hooks.clone());
     }
-    out.list("requires", &dialect.requires);
-    out.list("triggers", &dialect.triggers);
+    out.list("requires", requires);
+    out.list("triggers", triggers);
     out.0.extend(manifest.unknown.iter().cloned());
     out.0
 }
@@ -113,25 +130,31 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
 fn own_fields(manifest: &Manifest) -> (Vec<Field<'_>>, Vec<Field<'_>>) {
     let noted = |key: &str| manifest.metadata.iter().find(|it| canonical(&it.key) == key);
     let mut own = Fields(Vec::new());
-    // If the top level has no such field, the one under `metadata` would count.
-    if manifest.kind != Type::default() || noted("type").is_some_and(is_own) {
-        own.text("type", Some(manifest.kind.as_str()));
-    }
-    if manifest.status() != Status::default() || noted("status").is_some_and(is_own) {
-        own.text("status", Some(manifest.status().as_str()));
-    }
-    own.text("version", manifest.version.as_deref());
-    own.text("author", manifest.author.as_deref());
     let are_plain = manifest
         .tags
         .iter()
         .all(|it| it.trim() == &**it && !it.is_empty() && !it.contains([',', '\n']));
-    if are_plain && !manifest.tags.is_empty() && noted("tags").is_none() {
-        own.put("tags", text_value(manifest.tags.join(", ")));
+    for field in FIELDS.iter().filter(|it| it.is_in_metadata()) {
+        let key = field.key;
+        // If the top level has no such field, the one under `metadata` would count.
+        let is_noted = || noted(key).is_some_and(is_own);
+        match field.content {
+            Content::Text { get, .. } => own.text(key, get(manifest)),
+            Content::Type if manifest.kind != Type::default() || is_noted() => {
+                own.text(key, Some(manifest.kind.as_str()));
+            }
+            Content::Status if manifest.status() != Status::default() || is_noted() => {
+                own.text(key, Some(manifest.status().as_str()));
+            }
+            Content::Tags if are_plain && !manifest.tags.is_empty() && noted(key).is_none() => {
+                own.put(key, text_value(manifest.tags.join(", ")));
+            }
+            Content::RequiresApproval => {
+                own.text(key, manifest.requires_approval.then_some("true"));
+            }
+            Content::Type | Content::Status | Content::Tags => {}
+        }
     }
-    own.text("source", manifest.source.as_deref());
-    own.text("created-by", manifest.created_by.as_deref());
-    own.text("requires-approval", manifest.requires_approval.then_some("true"));
     let (mut at_top, nested): (Vec<_>, Vec<_>) =
         own.0.into_iter().partition(|it| noted(&it.key).is_some());
     if !are_plain || noted("tags").is_some() {

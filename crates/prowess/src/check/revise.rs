@@ -12,7 +12,8 @@ use crate::{
     finding::rule::Profile,
     read::{
         manifest::{Manifest, Status},
-        parse::{OWN, canonical, is_own, parse},
+        manifest_field::{ManifestField, manifest_field},
+        parse::{canonical, is_own, parse},
     },
 };
 
@@ -100,7 +101,8 @@ impl<'f> Leaf<'f> {
 
     /// Whether it is edited under `metadata`: a text that already has it there keeps it there.
     fn is_within(&self, text: &str) -> bool {
-        let is_at_top = OWN.contains(&canonical(self.key()))
+        let is_at_top = manifest_field(canonical(self.key()))
+            .is_some_and(ManifestField::is_in_metadata)
             && top_level(text).iter().any(|it| canonical(&it.key) == self.key());
         self.is_nested && !is_at_top
     }

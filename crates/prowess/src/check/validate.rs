@@ -31,7 +31,7 @@ use crate::{
 
 use self::fields::check_fields;
 pub(crate) use self::{
-    fields::{FieldSupport, check_at_load, support_for},
+    fields::{check_at_load, support_for},
     guidance::is_template_text,
 };
 

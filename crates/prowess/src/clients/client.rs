@@ -30,7 +30,7 @@ pub struct Client {
     /// The source for the directories that it reads, and their order.
     pub source: &'static Citation,
     /// Files and directories that control how it acts, in a project or a home, which agents must not
-    /// write. In lower case; in the last name, `*` matches anything.
+    /// write, except for those of `mcp`. In lower case; in the last name, `*` matches anything.
     pub protected: &'static [&'static str],
     /// Its settings for MCP servers, if they are known.
     pub mcp: Option<McpSettings>,
@@ -95,6 +95,14 @@ impl Client {
     /// Whether its user configures its directories.
     pub fn is_told_where(&self) -> bool {
         self.spots.is_empty()
+    }
+
+    /// Returns everything that agents must not write because of it: what is
+    /// [`protected`](Self::protected), and the files of a project with the MCP servers that it
+    /// starts.
+    pub fn protected_files(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let servers = self.mcp.map_or(&[][..], |it| it.project);
+        self.protected.iter().chain(servers).copied()
     }
 
     /// Whether it is known to follow a link to the folder of a skill.

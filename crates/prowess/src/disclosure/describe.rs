@@ -41,7 +41,7 @@ impl Describer {
         }
     }
 
-    /// Sets other thresholds than 0.15 and 0.7.
+    /// Sets other thresholds than [`Thresholds::DEFAULT`].
     #[must_use]
     pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }

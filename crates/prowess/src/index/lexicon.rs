@@ -1,4 +1,7 @@
 //! Everyday words, and the words that skills use instead.
+//!
+//! A language that requests are understood in is a file in `lexicon/` (packed by `prowess-benches
+//! lexicon`), and in `stop.rs`, `endings.rs`, and `WHEN` of `check/validate/guidance.rs`.
 
 use std::{collections::HashMap, hash::BuildHasherDefault, sync::LazyLock};
 

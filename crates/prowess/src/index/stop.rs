@@ -1,4 +1,8 @@
 //! Stop words: words that say nothing about the request.
+//!
+//! A language that requests are understood in is here, in `endings.rs`, in `lexicon/` (one file,
+//! packed by `prowess-benches lexicon`), and in `WHEN` of `check/validate/guidance.rs`. Words are
+//! written without accents, as `fold` returns them, and sorted.
 
 /// Returns whether a folded lower-case word is one of them. So are single letters and short
 /// numbers, except for two that are programming languages.
@@ -29,7 +33,7 @@ const fn filter_bit(word: &[u8]) -> (usize, u64) {
 }
 
 #[rustfmt::skip]
-static STOP: [&str; 1499] = [
+static STOP: &[&str] = &[
     "a", "aan", "aber", "able", "about", "above", "after", "again", "against", "agli", "aimerais",
     "aimerait", "al", "algum", "alguma", "algun", "alguna", "alguno", "all", "alle", "alles",
     "alors", "als", "alsjeblieft", "also", "alsof", "alstublieft", "am", "an", "anche", "and",
@@ -161,9 +165,20 @@ static STOP: [&str; 1499] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::fold::fold;
 
     #[test]
-    fn the_table_is_sorted() {
-        assert!(STOP.is_sorted());
+    fn the_words_are_sorted() {
+        for pair in STOP.windows(2) {
+            assert!(pair[0] < pair[1], "`{}` belongs before `{}`", pair[1], pair[0]);
+        }
+    }
+
+    #[test]
+    fn the_words_are_folded() {
+        for word in STOP {
+            let folded = fold(word);
+            assert!(folded == *word, "`{word}` is never found: write `{folded}`");
+        }
     }
 }

@@ -26,8 +26,8 @@ pub struct Matching {
     pub strategy: Strategy,
     /// The maximum number of active skills.
     pub max_active: usize,
-    /// The minimum confidence, from 0 to 1; 0.05 by default, so that a skill that is too unlikely
-    /// to be shown in brief is at least named. A mention does not need it.
+    /// The minimum confidence, from 0 to 1; [`DEFAULT_THRESHOLD`](Self::DEFAULT_THRESHOLD), if no
+    /// other is set. A mention does not need it.
     pub threshold: f64,
     /// A custom rule that replaces the strategy.
     pub rule: Option<Arc<dyn Activate>>,
@@ -76,9 +76,16 @@ pub struct Unknown {
     pub nearest: Option<String>,
 }
 
+impl Matching {
+    /// The default minimum confidence: so low that a skill that is too unlikely to be shown in
+    /// brief is at least named.
+    pub const DEFAULT_THRESHOLD: f64 = 0.05;
+}
+
 impl Default for Matching {
     fn default() -> Self {
-        Self { strategy: Strategy::default(), max_active: 3, threshold: 0.05, rule: None }
+        let (strategy, threshold) = (Strategy::default(), Self::DEFAULT_THRESHOLD);
+        Self { strategy, max_active: 3, threshold, rule: None }
     }
 }
 

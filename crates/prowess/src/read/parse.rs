@@ -24,7 +24,7 @@ pub(crate) use self::json::yaml_json;
 pub use self::json::{FrontmatterError, frontmatter_json};
 pub(crate) use self::{
     decode::{DecodedText, Encoding, decode},
-    manifest::{OWN, SPELLINGS, canonical, is_own},
+    manifest::{SPELLINGS, canonical, is_own},
     repair::quote_values,
 };
 

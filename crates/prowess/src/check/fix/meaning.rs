@@ -3,13 +3,14 @@
 use prowess_frontmatter::{Kind, Value};
 
 use crate::{
-    check::validate::{FieldSupport, support_for},
+    check::validate::support_for,
     finding::{
         Report, Severity,
         rule::{self, Profile},
     },
     read::{
         manifest::AllowedTools,
+        manifest_field::FieldSupport,
         parse::{SplitDocument, canonical, decode, is_own},
     },
 };

@@ -13,20 +13,20 @@ use crate::{
     },
     read::{
         manifest::{AllowedTools, Manifest},
+        manifest_field::{FieldSupport, manifest_field},
         name::is_plain_name,
         parse::{SPELLINGS, SplitDocument, canonical},
     },
     spec::{MAX_COMPATIBILITY, MAX_DESCRIPTION},
 };
 
-const SPECIFIED: &[&str] =
-    &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+/// The fields of the specification that are not in the table of [`manifest_field`].
+const SPECIFIED: &[&str] = &["name", "description", "metadata", "allowed-tools"];
 
-/// Client-specific fields, and the clients that read them.
+/// Client-specific fields, and the clients that read them: those of `Dialect`.
 const VENDOR: &[(&str, &str)] = &[
     ("agent", "Claude Code"),
     ("argument-hint", "Claude Code and VS Code"),
-    ("author", "catalogs"),
     ("context", "Claude Code and VS Code"),
     ("disable-model-invocation", "Claude Code, Cursor, VS Code, OpenHands, OpenClaw and pi"),
     ("effort", "Claude Code"),
@@ -34,42 +34,24 @@ const VENDOR: &[(&str, &str)] = &[
     ("model", "Claude Code"),
     ("paths", "Claude Code, Cursor and OpenHands"),
     ("requires", "OpenClaw and sisu"),
-    ("tags", "catalogs"),
     ("triggers", "OpenHands"),
     ("user-invocable", "Claude Code, VS Code and OpenClaw"),
-    ("version", "catalogs"),
     ("when_to_use", "Claude Code"),
 ];
 
-/// Fields that Prowess and lango have added. Prowess also reads them under `metadata`, where they
-/// are valid everywhere.
-const MOVABLE: &[&str] = &["created-by", "requires-approval", "source", "status", "type"];
-
 /// The shortest length to which a client truncates a description in its list.
 const SHORTEST_LIST: usize = 250;
-
-/// The support for a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FieldSupport {
-    /// In the specification.
-    Specified,
-    /// Read by the clients that have added it.
-    Vendor(&'static str),
-    /// Read by Prowess, also under `metadata`.
-    Movable,
-    /// Unknown, but a misspelling of this one.
-    Misspelt(&'static str),
-    /// Unknown.
-    Unknown,
-}
 
 /// Returns the support for a key.
 pub(crate) fn support_for(key: &str) -> FieldSupport {
     if SPECIFIED.contains(&key) {
         return FieldSupport::Specified;
     }
-    if MOVABLE.contains(&canonical(key)) {
-        return FieldSupport::Movable;
+    // The spellings of fields that only Prowess reads are all fine.
+    let own = manifest_field(canonical(key))
+        .filter(|it| it.key == key || it.support == FieldSupport::Movable);
+    if let Some(own) = own {
+        return own.support;
     }
     let vendor = VENDOR.iter().find(|it| it.0 == key).map(|it| FieldSupport::Vendor(it.1));
     vendor

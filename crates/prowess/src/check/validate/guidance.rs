@@ -48,7 +48,8 @@ pub(super) fn check(reading: &SplitDocument<'_>, manifest: &Manifest, report: &m
     }
 }
 
-/// Words of a description that say when to use a skill. Parts of words match too.
+/// Words of a description that say when to use a skill. Parts of words match too. The other places
+/// of a language are `index/lexicon/`, `index/stop.rs` and `index/endings.rs`.
 #[rustfmt::skip]
 const WHEN: &[&str] = &[
     // English

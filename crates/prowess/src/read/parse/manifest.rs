@@ -10,6 +10,7 @@ use crate::{
     },
     read::{
         manifest::{AllowedTools, Dialect, Manifest, Status, Type},
+        manifest_field::{Content, FieldSupport, ManifestField, manifest_field},
         name::unfit_reason,
     },
 };
@@ -95,45 +96,38 @@ pub(crate) fn canonical(key: &str) -> &str {
     SPELLINGS.iter().find(|it| it.0 == key).map_or(key, |it| it.1)
 }
 
-/// The fields of a manifest that the specification does not define. They are written under
-/// `metadata`, where every validator accepts them, and read there and at the top level.
-pub(crate) const OWN: &[&str] =
-    &["type", "status", "version", "author", "tags", "source", "created-by", "requires-approval"];
-
 /// Whether a field under `metadata` belongs to the manifest, and is not an author's note that
 /// happens to have the same key.
 pub(crate) fn is_own(nested: &Field<'_>) -> bool {
     take_own(nested, &mut Manifest::default())
 }
 
-/// Reads a field under `metadata` into the manifest if it is one of [`OWN`] with a valid value.
+/// Reads a field under `metadata` into the manifest if it belongs to it and has a valid value.
 fn take_own(nested: &Field<'_>, manifest: &mut Manifest) -> bool {
     let text = nested.value.as_text().map(str::trim);
     let text = text.filter(|it| !it.is_empty() && !nested.value.is_null());
-    let note = || text.map(Box::from);
-    match canonical(&nested.key) {
-        "type" => {
+    let Some(own) = manifest_field(canonical(&nested.key)).filter(|it| it.is_in_metadata()) else {
+        return false;
+    };
+    match own.content {
+        Content::Text { place, .. } => set_value(place(manifest), text.map(Box::from)),
+        Content::Type => {
             put_value(&mut manifest.kind, text.and_then(|it| Type::from_word(&normalize_word(it))))
         }
-        "status" => {
+        Content::Status => {
             let status = text.and_then(|it| Status::from_word(&normalize_word(it)));
             set_value(&mut manifest.status, status)
         }
-        "version" => set_value(&mut manifest.version, note()),
-        "author" => set_value(&mut manifest.author, note()),
-        "source" => set_value(&mut manifest.source, note()),
-        "created-by" => set_value(&mut manifest.created_by, note()),
-        "tags" => {
+        Content::Tags => {
             let tags = words(&nested.value, |c| c == ',').unwrap_or_default();
             let fits =
                 !tags.is_empty() && tags.iter().all(|it| !it.is_empty() && !it.contains(','));
             put_value(&mut manifest.tags, fits.then(|| tags.into_boxed_slice()))
         }
-        "requires-approval" => {
+        Content::RequiresApproval => {
             let value = text.and_then(bool_from_word);
             put_value(&mut manifest.requires_approval, value)
         }
-        _ => false,
     }
 }
 
@@ -154,22 +148,6 @@ fn bool_from_word(word: &str) -> Option<bool> {
     }
 }
 
-/// The keys of the [`Dialect`] fields.
-const DIALECT: &[&str] = &[
-    "disable-model-invocation",
-    "user-invocable",
-    "argument-hint",
-    "when_to_use",
-    "context",
-    "agent",
-    "model",
-    "effort",
-    "hooks",
-    "paths",
-    "requires",
-    "triggers",
-];
-
 /// Normalizes the spelling of a word.
 fn normalize_word(word: &str) -> String {
     word.trim().to_ascii_lowercase()
@@ -185,46 +163,50 @@ struct ManifestBuilder<'r, 't> {
 impl ManifestBuilder<'_, '_> {
     /// Reads a field into the manifest; false if it is to be kept as written.
     fn take(&mut self, field: &Field<'_>) -> bool {
-        match canonical(&field.key) {
+        let key = canonical(&field.key);
+        if let Some(own) = manifest_field(key) {
+            return self.take_optional(field, own);
+        }
+        match key {
             "name" => self.name(field),
             "description" => self.description(field),
-            "tags" => self.tags(field),
-            "license" => self.text(field, |it| &mut it.license),
-            "compatibility" => self.text(field, |it| &mut it.compatibility),
-            "version" => self.text(field, |it| &mut it.version),
-            "author" => self.text(field, |it| &mut it.author),
-            "source" => self.text(field, |it| &mut it.source),
-            "created-by" => self.text(field, |it| &mut it.created_by),
             "metadata" => self.metadata(field),
             "allowed-tools" => self.allowed_tools(field),
-            "type" => {
-                self.word(field, Type::from_word, &Type::ALL.map(Type::as_str), |it| &mut it.kind)
-            }
-            "status" => self.status(field),
-            "requires-approval" => {
-                // Anything that is not clearly a no requires approval.
-                let value = self.bool(field);
-                self.manifest.requires_approval |= value != Some(false);
-                value.is_some()
-            }
-            key if DIALECT.contains(&key) => {
+            _ => {
                 let mut dialect = self.manifest.dialect.take().unwrap_or_default();
                 let taken = self.dialect(field, &mut dialect);
                 self.manifest.dialect = Some(dialect).filter(|it| **it != Dialect::default());
                 taken
             }
-            _ => false,
         }
     }
 
-    /// Reads the fields of [`OWN`] that are under `metadata` and not at the top level; everything
+    /// Reads an optional field of the manifest; false if it is to be kept as written.
+    fn take_optional(&mut self, field: &Field<'_>, own: &ManifestField) -> bool {
+        match own.content {
+            Content::Text { place, .. } => self.text(field, own.support, place),
+            Content::Type => {
+                self.word(field, Type::from_word, &Type::ALL.map(Type::as_str), |it| &mut it.kind)
+            }
+            Content::Status => self.status(field),
+            Content::Tags => self.tags(field),
+            Content::RequiresApproval => {
+                // Anything that is not clearly a no requires approval.
+                let value = self.bool(field);
+                self.manifest.requires_approval |= value != Some(false);
+                value.is_some()
+            }
+        }
+    }
+
+    /// Reads the manifest's fields that are under `metadata` and not at the top level; everything
     /// else there is the author's and is kept.
     fn take_nested(&mut self, fields: &[Field<'_>]) {
         let mut seen: Vec<String> = Vec::new();
         let mut metadata = std::mem::take(&mut self.manifest.metadata).into_vec();
         metadata.retain(|field| {
             let key = canonical(&field.key);
-            if !OWN.contains(&key) {
+            if !manifest_field(key).is_some_and(ManifestField::is_in_metadata) {
                 return true;
             }
             // Anything that is not clearly a no requires approval, at any level.
@@ -393,6 +375,7 @@ impl ManifestBuilder<'_, '_> {
     fn text(
         &mut self,
         field: &Field<'_>,
+        support: FieldSupport,
         place: fn(&mut Manifest) -> &mut Option<Box<str>>,
     ) -> bool {
         match &field.value {
@@ -403,9 +386,9 @@ impl ManifestBuilder<'_, '_> {
                 true
             }
             Value::Empty => true,
-            Value::List(_) | Value::Map(_) => match &*field.key {
-                // These two have rules of their own.
-                "license" | "compatibility" => false,
+            Value::List(_) | Value::Map(_) => match support {
+                // Those of the specification have rules of their own.
+                FieldSupport::Specified => false,
                 _ => self.note_wrong_type(field, "text"),
             },
         }
