@@ -67,7 +67,7 @@ impl Stage {
         };
         let sandbox = Sandbox::new(launcher, SandboxLevel::Landlock);
         if self.level == SandboxLevel::None {
-            sandbox.without()
+            sandbox.unconfined()
         } else {
             sandbox.at_most(self.level)
         }
