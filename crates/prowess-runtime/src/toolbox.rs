@@ -289,7 +289,7 @@ impl Toolbox {
             None if self.tools.is_empty() => outcome,
             None => {
                 let names: Vec<&str> = self.tools.iter().map(|it| it.name()).take(20).collect();
-                outcome.hint(format!("available: {}", names.join(", ")))
+                outcome.hint(format!("there are {}", names.join(", ")))
             }
         })
     }

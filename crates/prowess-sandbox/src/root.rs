@@ -71,7 +71,7 @@ pub struct DirectoryPage {
 #[non_exhaustive]
 pub enum RootError {
     /// It leads out of its directory, or might.
-    #[error("`{}` leads outside its directory", path.display())]
+    #[error("`{}` leads out of its directory", path.display())]
     Outside {
         /// The path, as given.
         path: PathBuf,

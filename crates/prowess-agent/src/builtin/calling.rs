@@ -342,7 +342,7 @@ fn unknown(name: &str, offered: &[String]) -> Outcome {
         Some(near) => outcome.hint(did_you_mean(near)),
         None if offered.is_empty() => outcome.hint("there are no tools"),
         None => {
-            outcome.hint(format!("available: {}", names().take(20).collect::<Vec<_>>().join(", ")))
+            outcome.hint(format!("there are {}", names().take(20).collect::<Vec<_>>().join(", ")))
         }
     }
 }

@@ -1519,7 +1519,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let told = results(&asked[1]);
         for (at, parts) in [
             &["not_found", "there is no tool `fals`", "did you mean `fails`?"][..],
-            &["not_found", "available: fails, panics, refused, quoted"],
+            &["not_found", "there are fails, panics, refused, quoted"],
             &["invalid", "the input is not JSON", "call it again with JSON"],
             &["invalid", "`n` is not of type"],
             &["invalid", "is not of type \\\"object\\\""],

@@ -517,12 +517,12 @@ mod evaluations_are_run_without_a_model {
             })
             .collect();
         let starts = [
-            "skills/merge-pdf/evals/evals.json:3 there is no request",
+            "skills/merge-pdf/evals/evals.json:3 there is no `query` or `prompt`",
             "skills/merge-pdf/evals/evals.json:4 `should_trigger` is neither true nor false",
             "skills/tune-guitar/evals/evals.json:3 it is not JSON: expected `:`",
             "skills/water-plants/evals/triggers.json:null it has no list of requests",
             "queries.jsonl:2 there is no skill `nobody`",
-            "queries.jsonl:3 there is no request",
+            "queries.jsonl:3 there is no `query` or `prompt`",
             "queries.jsonl:4 it does not say which `skill` is expected",
             "queries.jsonl:5 it is not JSON",
         ];

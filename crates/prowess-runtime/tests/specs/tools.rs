@@ -156,7 +156,7 @@ mod the_toolbox_knows_its_tools {
         let (message, hint) = ("there is no tool `raed_file`", "did you mean `read_file`?");
         assert_eq!(said(&outcome), (OutcomeStatus::NotFound, message, hint));
         let outcome = toolbox.call("something", json!({})).await;
-        assert_eq!(said(&outcome).2, "available: read_file");
+        assert_eq!(said(&outcome).2, "there are read_file");
         assert_eq!(toolbox.call("read_file", json!({"x": 1})).await.status, OutcomeStatus::Invalid);
     }
 

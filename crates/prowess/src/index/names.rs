@@ -77,7 +77,7 @@ pub fn did_you_mean(near: impl fmt::Display) -> String {
 pub fn name_hint<'n>(wanted: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
     match nearest(wanted, names.clone()) {
         Some(near) => did_you_mean(near),
-        None => format!("available: {}", names.collect::<Vec<_>>().join(", ")),
+        None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -59,7 +59,7 @@ impl Text {
             let line = shorten_line(&line, PARAMETER, count);
             if self.room < after + count(&line) {
                 let more = properties.len() - number;
-                self.push(&format!("- … ({more} more parameters not shown)"));
+                self.push(&format!("- … (truncated: {more} more parameters)"));
                 break;
             }
             self.push(&line);
