@@ -1,5 +1,7 @@
 //! The agent: a model, and the middleware before it.
 
+mod builder;
+
 use std::sync::Arc;
 
 use prowess::{Message, Role};
@@ -13,7 +15,13 @@ use crate::{
     session::Session,
 };
 
+pub use self::builder::AgentBuilder;
+
 /// A model, and the middleware before it. It stores no conversation, and can serve many at once.
+///
+/// [`builder`](Self::builder) makes a useful one of a model and skills; [`new`](Self::new) is the
+/// model alone, for middleware in an order of one's own. What is asked is awaited in a `tokio`
+/// runtime that has its timers enabled.
 #[derive(Debug, Clone)]
 pub struct Agent {
     model: Arc<dyn Model>,
@@ -24,6 +32,7 @@ pub struct Agent {
 
 /// The answer of an agent to a request.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct AgentAnswer {
     /// The final message of the model.
     pub message: Message,
@@ -42,6 +51,11 @@ const UNKNOWN: &str = "This call was interrupted. It may or may not have taken e
 const UNDONE: &str = "This call was not made: the user interrupted.";
 
 impl Agent {
+    /// Begins an agent with skills, tools and safe defaults.
+    pub fn builder(model: Arc<dyn Model>) -> AgentBuilder {
+        AgentBuilder::new(model)
+    }
+
     /// Creates an agent without middleware: the model alone.
     pub fn new(model: Arc<dyn Model>) -> Self {
         Self { model, system: String::new(), max_output: None, middleware: Arc::new([]) }
