@@ -388,17 +388,17 @@ impl fmt::Debug for Otlp {
 impl Open {
     /// Returns the span in the form of a collector.
     fn close(mut self) -> Json {
-        let mut take = |key| self.fields.remove(key);
-        let name = take("otel.name").unwrap_or_else(|| json!(self.name));
-        let kind = match take("otel.kind") {
+        let fields = &mut self.fields;
+        let name = fields.remove("otel.name").unwrap_or_else(|| json!(self.name));
+        let kind = match fields.remove("otel.kind") {
             Some(Json::String(kind)) if kind == "client" => 3,
             _ => 1,
         };
         let mut status = json!({});
-        if take("otel.status_code").is_some_and(|it| it == "error") {
+        if fields.remove("otel.status_code").is_some_and(|it| it == "error") {
             status["code"] = json!(2);
         }
-        if let Some(message) = take("otel.status_description") {
+        if let Some(message) = fields.remove("otel.status_description") {
             status["message"] = message;
         }
         let mut span = json!({
@@ -451,7 +451,12 @@ impl Visit for Fields {
 
 /// Returns fields in the form of a collector: integers are strings there.
 fn attributes(fields: BTreeMap<&'static str, Json>) -> Vec<Json> {
-    let typed = |key: &str, value: Json| match value {
+    let attributes = fields.into_iter();
+    attributes.map(|(key, value)| json!({"key": key, "value": attribute(key, value)})).collect()
+}
+
+fn attribute(key: &str, value: Json) -> Json {
+    match value {
         Json::Bool(value) => json!({"boolValue": value}),
         Json::Number(value) if value.is_f64() => json!({"doubleValue": value}),
         Json::Number(value) => json!({"intValue": value.to_string()}),
@@ -460,8 +465,7 @@ fn attributes(fields: BTreeMap<&'static str, Json>) -> Vec<Json> {
             json!({"arrayValue": {"values": [{"stringValue": value}]}})
         }
         value => json!({"stringValue": value}),
-    };
-    fields.into_iter().map(|(key, value)| json!({"key": key, "value": typed(key, value)})).collect()
+    }
 }
 
 fn current() -> Option<u64> {

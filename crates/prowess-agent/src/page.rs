@@ -37,19 +37,22 @@ impl HtmlPage<'_> {
             digest(&script),
             digest(&style)
         );
-        let text = |place: &str| match place {
-            "title" => self.title.to_owned(),
-            "list" => self.list.to_owned(),
-            "rows" => self.rows.to_owned(),
-            "policy" => policy.clone(),
-            "style" => style.clone(),
-            "script" => script.clone(),
-            _ => embedded(data),
-        };
+        let data = embedded(data);
         // Only the placeholders of the page itself are filled in, not those in the inserted texts.
-        let pieces = BODY.split('{').map(|piece| match piece.split_once('}') {
-            Some((place, after)) => text(place) + after,
-            None => piece.to_owned(),
+        let pieces = BODY.split('{').flat_map(|piece| match piece.split_once('}') {
+            Some((place, after)) => {
+                let text = match place {
+                    "title" => self.title,
+                    "list" => self.list,
+                    "rows" => self.rows,
+                    "policy" => &policy,
+                    "style" => &style,
+                    "script" => &script,
+                    _ => &data,
+                };
+                [text, after]
+            }
+            None => [piece, ""],
         });
         pieces.collect()
     }

@@ -337,13 +337,11 @@ fn cut_off() -> Outcome {
 
 fn unknown(name: &str, offered: &[String]) -> Outcome {
     let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no tool `{name}`"));
-    let names = || offered.iter().map(String::as_str);
-    match nearest(name, names()) {
+    let names: Vec<&str> = offered.iter().map(String::as_str).collect();
+    match nearest(name, names.iter().copied()) {
         Some(near) => outcome.hint(did_you_mean(near)),
-        None if offered.is_empty() => outcome.hint("there are no tools"),
-        None => {
-            outcome.hint(format!("there are {}", names().take(20).collect::<Vec<_>>().join(", ")))
-        }
+        None if names.is_empty() => outcome.hint("there are no tools"),
+        None => outcome.hint(format!("there are {}", names[..names.len().min(20)].join(", "))),
     }
 }
 

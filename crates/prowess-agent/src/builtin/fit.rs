@@ -9,7 +9,7 @@ use std::{
 };
 
 use prowess::{
-    ContextWindow, Counts, FitError, FittedPrompt, Message, Offer, Priority, Prompt, fit,
+    ContextWindow, Counts, FitError, FittedPrompt, Level, Message, Offer, Priority, Prompt, fit,
     fit_again, lock,
 };
 use serde_json::{Value as Json, json};
@@ -181,10 +181,11 @@ impl FitContext {
             rounds += 1;
             let (patience, tokens) = (self.patience, window.tokens / 4 * 3);
             let how = SummaryRequest { turn: &turn, model, patience, tokens };
-            let fresh = |messages: &[Message]| -> usize {
-                messages.iter().filter(|it| !is_summary(it)).map(|it| window.count(it)).sum()
-            };
-            if !summaries.learn(how, |it| fresh(it) >= window.tokens / WORTH).await {
+            let learned = summaries.learn(how, |messages: &[Message]| {
+                let fresh = messages.iter().filter(|it| !is_summary(it));
+                fresh.map(|it| window.count(it)).sum::<usize>() >= window.tokens / WORTH
+            });
+            if !learned.await {
                 break fitted;
             }
         };
@@ -264,7 +265,6 @@ fn offer_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
         // It may be disclosed for another reason, at the same level or a higher one.
         match offers.iter_mut().find(|it| it.name == offer.name) {
             Some(known) => {
-                let level = |it: &Offer| it.contents.first().map(|it| it.0);
                 if level(known) >= level(&again) {
                     again.contents.clone_from(&known.contents);
                 }
@@ -282,22 +282,29 @@ fn offer_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
 
 /// Returns the messages that replace those of the session, if something was summarised.
 fn compacted(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
-    let is_made = |it: &Message| index_in_session(it).is_none() && is_summary(it);
-    // Messages shortened for this request stay whole in the session.
-    let stays = |it: &Message| match index_in_session(it) {
+    if !fitted.messages.iter().any(|it| index_in_session(it).is_none() && is_summary(it)) {
+        return None;
+    }
+    let messages = fitted.messages.iter().filter_map(|it| match index_in_session(it) {
+        // Messages shortened for this request stay whole in the session.
         Some(place) => said.get(place).cloned(),
-        None => is_made(it).then(|| it.clone()),
-    };
-    let is_any = fitted.messages.iter().any(is_made);
-    is_any.then(|| fitted.messages.iter().filter_map(stays).collect())
+        None => is_summary(it).then(|| it.clone()),
+    });
+    Some(messages.collect())
+}
+
+/// Returns the level at which a skill is offered.
+fn level(offer: &Offer) -> Option<Level> {
+    offer.contents.first().map(|it| it.0)
 }
 
 /// Returns each skill as it was last disclosed.
 fn last_disclosures(told: &[SkillInHistory]) -> impl Iterator<Item = &SkillInHistory> {
-    let is_last = |at: usize, it: &SkillInHistory| {
-        told[at + 1..].iter().all(|later| later.offer.name != it.offer.name)
-    };
-    told.iter().enumerate().filter(move |(at, it)| is_last(*at, it)).map(|it| it.1)
+    let skills = told
+        .iter()
+        .enumerate()
+        .filter(|(at, it)| told[at + 1..].iter().all(|later| later.offer.name != it.offer.name));
+    skills.map(|it| it.1)
 }
 
 /// Returns the event of the fit steps, in the terms of the `prompt` command.

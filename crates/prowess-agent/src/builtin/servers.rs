@@ -232,8 +232,8 @@ impl Household {
             found.map(move |(skill, confidence)| (tool.name(), skill, confidence))
         });
         let thresholds = Thresholds::default();
-        let fits = |confidence: f64| thresholds.level(confidence) != Level::Metadata;
-        let mut found: Vec<_> = found.filter(|it| fits(it.2)).collect();
+        let mut found: Vec<_> =
+            found.filter(|it| thresholds.level(it.2) != Level::Metadata).collect();
         found.sort_by(|one, other| other.2.total_cmp(&one.2));
         let lines: String = found
             .into_iter()

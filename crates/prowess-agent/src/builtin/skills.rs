@@ -244,13 +244,12 @@ impl Skills {
             (library.clone(), turn.session.activated_skills(), self.authorizer.clone());
         let before = kept.lock().earlier_skills(&library);
         // Matching reads every skill the first time, and the disclosed ones every time.
-        let work = move || {
+        let found = tokio::task::spawn_blocking(move || {
             let listed =
                 known.unwrap_or_else(|| LibraryCatalog::new(own.clone(), how.catalog.as_ref()));
             (listed, looked_up(&own, &said, &how, authorizer.as_deref(), &taken, &before))
-        };
-        let found = tokio::task::spawn_blocking(work).await;
-        let (listed, looked) = match found {
+        });
+        let (listed, looked) = match found.await {
             Ok(found) => found,
             Err(error) => {
                 turn.note(EventKind::Warned { message: format!("no skill is shown: {error}") });

@@ -335,8 +335,7 @@ impl Request {
             ask: ask.clone(),
         });
         let start = Instant::now();
-        let hear = |delta: Delta<'_>| turn.note(EventKind::from_delta(delta));
-        let reply = model.reply(&ask, &hear).await;
+        let reply = model.reply(&ask, &|it: Delta<'_>| turn.note(EventKind::from_delta(it))).await;
         let took = start.elapsed();
         match reply {
             Ok(reply) => {

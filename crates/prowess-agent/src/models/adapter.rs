@@ -17,7 +17,7 @@ use super::{
     history::without_invalid_names,
     provider::ModelProvider,
     sse::{Events, TooLong},
-    trouble::{AskedServer, Trouble, numbers, presentable, wait},
+    trouble::{AskedServer, Trouble, contains_any, numbers, presentable, wait},
 };
 use crate::{
     middleware::request::is_empty,
@@ -367,8 +367,8 @@ impl Adapter {
                     deepest = Some(source);
                 }
                 // The number of an OS error does not help the user.
-                let without_number = |it: &str| it.split(" (os error").next().map(str::to_owned);
-                let cause = deepest.and_then(|it| without_number(&it.to_string()));
+                let cause = deepest.map(|it| it.to_string());
+                let cause = cause.and_then(|it| it.split(" (os error").next().map(str::to_owned));
                 let (host, error) = (self.host(), error);
                 if cause.as_deref().is_some_and(|it| it.contains("before message completed")) {
                     let message = "the server closed the connection before it answered".to_owned();
@@ -406,21 +406,19 @@ impl fmt::Debug for Adapter {
 
 /// Returns the output limit to retry with, if a request was rejected because `wanted` is too high.
 fn less_output(message: &str, wanted: usize) -> Option<usize> {
+    const SETTING: &[&str] =
+        &["max_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens"];
+    const EXCESS: &[&str] = &[">", "at most", "maximum", "too large", "less than"];
     let message = message.to_lowercase();
-    let says = |signs: &[&str]| signs.iter().any(|it| message.contains(it));
-    let is_it =
-        says(&["max_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens"])
-            && says(&[">", "at most", "maximum", "too large", "less than"]);
+    let is_it = contains_any(&message, SETTING) && contains_any(&message, EXCESS);
     numbers(&message).into_iter().filter(|it| is_it && (1..wanted).contains(it)).max()
 }
 
 /// Whether a request was rejected because of the reasoning sent back: signatures cover everything
 /// before them, and that may have been shortened since.
 fn is_about_thoughts(message: &str) -> bool {
-    let message = message.to_lowercase();
-    ["thinking", "thought", "signature", "encrypted", "reasoning"]
-        .iter()
-        .any(|it| message.contains(it))
+    const WORDS: &[&str] = &["thinking", "thought", "signature", "encrypted", "reasoning"];
+    contains_any(&message.to_lowercase(), WORDS)
 }
 
 /// The paths that the protocols append to a base URL.

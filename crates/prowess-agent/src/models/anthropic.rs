@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, DraftPiece, Piece, count},
+    draft::{Draft, DraftPiece, Piece, count, text},
     history::{BEGIN, Content, PieceContent, apart, arguments, contents, parameters, parts},
     trouble::Trouble,
 };
@@ -128,24 +128,8 @@ fn turns(messages: &[Message], by: &str) -> Vec<Json> {
 }
 
 fn blocks(message: &Message, by: &str) -> Vec<Json> {
-    let text = |text: &str| {
-        // Empty blocks are rejected.
-        (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
-    };
     match message.role {
-        Role::Assistant => {
-            let block = |part: PieceContent<'_>| match part {
-                PieceContent::Text(it) => text(it),
-                PieceContent::Opaque(block) => Some(block.clone()),
-                PieceContent::Call(call) => Some(json!({
-                    "type": "tool_use",
-                    "id": id(&call.id),
-                    "name": call.name,
-                    "input": arguments(call),
-                })),
-            };
-            parts(message, by).into_iter().filter_map(|it| block(it.what)).collect()
-        }
+        Role::Assistant => parts(message, by).into_iter().filter_map(|it| block(it.what)).collect(),
         Role::Tool => {
             let call_id = id(message.call_id.as_deref().unwrap_or_default());
             let mut result = json!({"type": "tool_result", "tool_use_id": call_id});
@@ -160,7 +144,7 @@ fn blocks(message: &Message, by: &str) -> Vec<Json> {
         Role::System | Role::User => contents(message)
             .into_iter()
             .filter_map(|content| match content {
-                Content::Text(it) => text(it),
+                Content::Text(it) => text_block(it),
                 Content::Image(kind, data) => Some(json!({"type": "image", "source": {
                     "type": "base64", "media_type": kind, "data": data,
                 }})),
@@ -172,24 +156,41 @@ fn blocks(message: &Message, by: &str) -> Vec<Json> {
     }
 }
 
+fn block(content: PieceContent<'_>) -> Option<Json> {
+    match content {
+        PieceContent::Text(it) => text_block(it),
+        PieceContent::Opaque(block) => Some(block.clone()),
+        PieceContent::Call(call) => Some(json!({
+            "type": "tool_use",
+            "id": id(&call.id),
+            "name": call.name,
+            "input": arguments(call),
+        })),
+    }
+}
+
+/// Returns a text as a block; an empty one would be rejected.
+fn text_block(text: &str) -> Option<Json> {
+    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+}
+
 /// Returns an id with accepted characters only; other providers use dots and colons.
 fn id(id: &str) -> String {
     id.chars().map(|c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
 fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {
-    let text = |name: &str| block[name].as_str().unwrap_or_default();
-    match text("type") {
-        "text" => draft.append_text(place, text("text")),
+    match text(block, "type") {
+        "text" => draft.append_text(place, text(block, "text")),
         "tool_use" => {
-            draft.begin_call(place, text("id"), text("name"));
+            draft.begin_call(place, text(block, "id"), text(block, "name"));
             if block["input"].as_object().is_some_and(|it| !it.is_empty()) {
                 draft.add_arguments(place, &block["input"].to_string());
             }
         }
         kind if block.is_object() => {
             if kind == "thinking" {
-                draft.think(text("thinking"));
+                draft.think(text(block, "thinking"));
             }
             let what = DraftPiece::Opaque(block.clone());
             draft.pieces.insert(place, Piece { what, ..Piece::default() });
@@ -199,15 +200,14 @@ fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {
 }
 
 fn take_delta(place: u64, delta: &Json, draft: &mut Draft<'_>) {
-    let text = |name: &str| delta[name].as_str().unwrap_or_default();
-    match text("type") {
-        "text_delta" => draft.append_text(place, text("text")),
-        "input_json_delta" => draft.add_arguments(place, text("partial_json")),
+    match text(delta, "type") {
+        "text_delta" => draft.append_text(place, text(delta, "text")),
+        "input_json_delta" => draft.add_arguments(place, text(delta, "partial_json")),
         "thinking_delta" => {
-            draft.think(text("thinking"));
-            add(place, "thinking", text("thinking"), draft);
+            draft.think(text(delta, "thinking"));
+            add(place, "thinking", text(delta, "thinking"), draft);
         }
-        "signature_delta" => add(place, "signature", text("signature"), draft),
+        "signature_delta" => add(place, "signature", text(delta, "signature"), draft),
         _ => {}
     }
 }

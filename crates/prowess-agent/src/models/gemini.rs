@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, DraftPiece, Piece, count},
+    draft::{Draft, DraftPiece, Piece, count, text},
     history::{BEGIN, Content, HistoryPiece, PieceContent, apart, arguments, contents, parts},
     trouble::Trouble,
 };
@@ -212,12 +212,12 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
     if let Some(signature) = part.get(SIGNATURE) {
         rest.insert(SIGNATURE.to_owned(), signature.clone());
     }
-    if let Some(call) = part["functionCall"].as_object() {
-        let text = |name| call.get(name).and_then(Json::as_str).unwrap_or_default();
+    if let Some(call) = part.get("functionCall").filter(|it| it.is_object()) {
+        let (id, name) = (text(call, "id"), text(call, "name"));
         let place = draft.next();
-        let piece = draft.begin_call(place, text("id"), text("name"));
-        if !text("id").is_empty() {
-            rest.insert("id".to_owned(), text("id").into());
+        let piece = draft.begin_call(place, id, name);
+        if !id.is_empty() {
+            rest.insert("id".to_owned(), id.into());
         }
         piece.rest = rest;
         let arguments = call.get("args").map_or_else(|| "{}".to_owned(), Json::to_string);
@@ -242,11 +242,10 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
 }
 
 fn spent(usage: &Json) -> TokenUsage {
-    let count = |name: &str| count(&usage[name]);
     TokenUsage {
-        input: count("promptTokenCount") + count("toolUsePromptTokenCount"),
-        output: count("candidatesTokenCount") + count("thoughtsTokenCount"),
-        cached: count("cachedContentTokenCount"),
+        input: count(&usage["promptTokenCount"]) + count(&usage["toolUsePromptTokenCount"]),
+        output: count(&usage["candidatesTokenCount"]) + count(&usage["thoughtsTokenCount"]),
+        cached: count(&usage["cachedContentTokenCount"]),
         estimated: false,
     }
 }

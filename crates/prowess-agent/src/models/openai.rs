@@ -5,9 +5,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, DraftPiece, Piece, count},
+    draft::{Draft, DraftPiece, Piece, count, text},
     history::{HistoryPiece, PieceContent, parameters, parts},
-    trouble::Trouble,
+    trouble::{Trouble, contains_any},
 };
 use crate::model::{ChatRequest, Delta, StopReason, TokenUsage, ToolDefinition};
 
@@ -88,15 +88,14 @@ impl Protocol for OpenAi {
 
     fn relent(&self, mut manners: ProviderQuirks, message: &str) -> ProviderQuirks {
         let message = message.to_lowercase();
-        let says = |it: &str| message.contains(it);
-        let is_unknown = UNKNOWN.iter().any(|it| says(it));
-        if says("stream_options") {
+        let is_unknown = contains_any(&message, UNKNOWN);
+        if message.contains("stream_options") {
             manners.no_usage = true;
-        } else if says("max_tokens") || says("max_completion_tokens") {
+        } else if contains_any(&message, &["max_tokens", "max_completion_tokens"]) {
             manners.other_limit |= is_unknown;
-        } else if says("reasoning_content") {
+        } else if message.contains("reasoning_content") {
             manners.empty_thoughts = true;
-        } else if says("stream") {
+        } else if message.contains("stream") {
             manners.no_stream |= is_unknown;
         }
         manners
@@ -244,8 +243,7 @@ fn add_detail(kept: &mut Vec<Json>, detail: &Json) {
 
 /// Reads a piece of a call, or a whole one: assigned by its index, by its id, or to the last call.
 fn take_call(piece: &Json, draft: &mut Draft<'_>) {
-    let text = |it: &Json| it.as_str().unwrap_or_default().to_owned();
-    let (id, name) = (text(&piece["id"]), text(&piece["function"]["name"]));
+    let (id, name) = (text(piece, "id").to_owned(), text(&piece["function"], "name").to_owned());
     let arguments = match &piece["function"]["arguments"] {
         Json::Null => String::new(),
         Json::String(text) => text.clone(),
@@ -289,10 +287,10 @@ fn is_another(call: &Call, id: &str, name: &str) -> bool {
     if name.is_empty() {
         return false;
     }
-    let is_whole = || serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok();
     match (id.is_empty(), call.id.is_empty()) {
         (false, false) => id != call.id,
-        _ => is_whole(),
+        // Its arguments are complete.
+        _ => serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok(),
     }
 }
 

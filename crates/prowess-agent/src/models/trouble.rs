@@ -121,7 +121,6 @@ impl Trouble {
         let words = [&error["type"], &error["code"], &error["status"], reason].into_iter();
         let words = words.chain(reasons);
         let words = words.filter_map(|it| it.as_str()).map(str::to_lowercase).collect();
-        let number = |it: &Json| it.as_u64().and_then(|it| usize::try_from(it).ok());
         let retry = details.iter().find_map(|it| it["retryDelay"].as_str());
         let wait = retry.and_then(duration).or_else(|| said_wait(&message));
         let status = number(&error["code"]).and_then(|it| u16::try_from(it).ok()).unwrap_or(0);
@@ -134,22 +133,21 @@ impl Trouble {
         let (status, wait) = (self.status, self.wait);
         let lower = self.message.to_lowercase();
         let has = |words: &[&str]| self.words.iter().any(|it| words.contains(&&**it));
-        let says = |texts: &[&str]| texts.iter().any(|it| lower.contains(it));
         let message = presentable(&self.message, asked.key);
         let (provider, model) = (asked.whom.to_owned(), asked.model.to_owned());
-        let is_long = has(LONG) || status == 413 || says(LONG_SAID);
+        let is_long = has(LONG) || status == 413 || contains_any(&lower, LONG_SAID);
         if is_long && !matches!(status, 401..=404) {
             let window = self.window.or(window(&lower));
             let told = self.told.or(window.and_then(|it| prompt_size(&lower, it)));
             return ModelError::TooLong { model, message, window, told };
         }
-        if has(REFUSED) || says(REFUSED_SAID) {
+        if has(REFUSED) || contains_any(&lower, REFUSED_SAID) {
             return ModelError::Refused { model, message };
         }
-        if has(UNPAID) || says(UNPAID_SAID) || status == 402 {
+        if has(UNPAID) || contains_any(&lower, UNPAID_SAID) || status == 402 {
             return ModelError::Unpaid { provider, message };
         }
-        if has(UNKNOWN) || says(UNKNOWN_SAID) || matches!(status, 401 | 403) {
+        if has(UNKNOWN) || contains_any(&lower, UNKNOWN_SAID) || matches!(status, 401 | 403) {
             let variable = asked.variable;
             return ModelError::Auth { provider, message, variable };
         }
@@ -182,6 +180,15 @@ impl Trouble {
         };
         ModelError::Server { provider, message, wait }
     }
+}
+
+fn number(json: &Json) -> Option<usize> {
+    json.as_u64().and_then(|it| usize::try_from(it).ok())
+}
+
+/// Whether a text contains any of these phrases.
+pub(super) fn contains_any(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|it| text.contains(it))
 }
 
 /// Describes an answer without a message: the reason it failed, if given, else all of it.

@@ -338,16 +338,20 @@ impl PromptTotals {
         let parts = self.totals.iter().map(|(name, tokens)| (name.clone(), *tokens));
         let mut parts: Vec<(String, usize)> = parts.chain([("tools".to_owned(), tools)]).collect();
         parts.retain(|it| it.1 > 0);
-        let rank = |name: &str| match name {
-            "system" => 0,
-            "catalog" => 1,
-            "context" => 3,
-            "history" => 4,
-            "tools" => 5,
-            _ => 2,
-        };
         parts.sort_by_key(|it| rank(&it.0));
         Budget { window: window.copied(), parts }
+    }
+}
+
+/// Returns the order of the parts of a prompt; the skills come third.
+fn rank(part: &str) -> u8 {
+    match part {
+        "system" => 0,
+        "catalog" => 1,
+        "context" => 3,
+        "history" => 4,
+        "tools" => 5,
+        _ => 2,
     }
 }
 
@@ -357,11 +361,6 @@ fn ids<'a>(asked: &'a Json, key: &str) -> impl Iterator<Item = &'a str> {
 
 /// Returns the token counts of a message or a tool, by source.
 fn costs(said: &Json) -> Vec<(String, usize)> {
-    let count = |text: &str| {
-        // The beginning of a very long text is representative of all of it.
-        let head = &text[..text.floor_char_boundary(MAX_COUNTED)];
-        Tokenizer::default().count(head) * (text.len() / head.len().max(1)).max(1)
-    };
     let Some(parts) = said["parts"].as_array() else {
         return vec![("tools".to_owned(), count(&said.to_string()))];
     };
@@ -381,6 +380,13 @@ fn costs(said: &Json) -> Vec<(String, usize)> {
         })
         .chain(calls)
         .collect()
+}
+
+/// Returns the number of tokens of a text.
+fn count(text: &str) -> usize {
+    // The beginning of a very long text is representative of all of it.
+    let head = &text[..text.floor_char_boundary(MAX_COUNTED)];
+    Tokenizer::default().count(head) * (text.len() / head.len().max(1)).max(1)
 }
 
 pub(super) fn at(event: &Json) -> u64 {

@@ -10,6 +10,7 @@ use crate::model::TokenUsage;
 
 /// The statistics of a trace.
 #[derive(Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The number of turns.
     pub turns: usize,
@@ -56,6 +57,7 @@ pub struct Summary {
 
 /// The statistics of a tool.
 #[derive(Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TotalOfTool {
     /// The tool.
     pub name: String,
@@ -69,6 +71,7 @@ pub struct TotalOfTool {
 
 /// A skill that was disclosed to a model.
 #[derive(Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct UseOfSkill {
     /// The skill.
     pub name: String,
@@ -162,11 +165,10 @@ fn record_disclosure(skills: &mut Vec<UseOfSkill>, event: &Json) {
 }
 
 fn spent(json: &Json) -> TokenUsage {
-    let number = |key: &str| json[key].as_u64().unwrap_or_default();
     TokenUsage {
-        input: number("input"),
-        output: number("output"),
-        cached: number("cached"),
+        input: json["input"].as_u64().unwrap_or_default(),
+        output: json["output"].as_u64().unwrap_or_default(),
+        cached: json["cached"].as_u64().unwrap_or_default(),
         estimated: json["estimated"] == true,
     }
 }
