@@ -105,7 +105,7 @@ impl Agent {
         }
         let prompt = prompt.into();
         session.push(Message::new(Role::User, &*prompt))?;
-        self.go_on(session, prompt).await
+        self.run_turn(session, prompt).await
     }
 
     /// Continues an interrupted session; returns `None` if it had ended. Calls that had begun are
@@ -125,10 +125,10 @@ impl Agent {
             return Ok(None);
         }
         let prompt = prowess::request(&messages).map(|it| it.content.clone());
-        self.go_on(session, prompt.unwrap_or_default()).await.map(Some)
+        self.run_turn(session, prompt.unwrap_or_default()).await.map(Some)
     }
 
-    async fn go_on(&self, session: &Session, prompt: String) -> Result<AgentAnswer, TurnError> {
+    async fn run_turn(&self, session: &Session, prompt: String) -> Result<AgentAnswer, TurnError> {
         let turn = Arc::new(Turn::new(session.clone(), self.middleware.clone()));
         turn.note(EventKind::Began { prompt });
         let mut ending = TurnGuard { turn: turn.clone(), answer: None, error: None };

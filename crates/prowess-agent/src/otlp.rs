@@ -167,7 +167,7 @@ impl Collector {
         let headers: Option<Vec<_>> = headers
             .map(|it: &str| {
                 let (name, value) = it.split_once('=')?;
-                Some((name.trim().to_lowercase(), decoded(value.trim())))
+                Some((name.trim().to_lowercase(), decode_percent(value.trim())))
             })
             .collect();
         let wanted = "a list of `name=value`";
@@ -215,7 +215,7 @@ impl fmt::Debug for Collector {
 }
 
 /// Decodes percent-encoding, such as `%20`.
-fn decoded(text: &str) -> String {
+fn decode_percent(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((&first, behind)) = rest.split_first() {
@@ -256,7 +256,7 @@ impl Otlp {
     }
 
     /// Returns eight unique bytes, in hex.
-    fn unique(&self, number: u64, salt: u8) -> String {
+    fn unique_id(&self, number: u64, salt: u8) -> String {
         // An id of only zeros is invalid.
         format!("{:016x}", self.ids.hash_one((number, salt)).max(1))
     }
@@ -285,7 +285,7 @@ impl Subscriber for Otlp {
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let own = self.unique(number, 0);
+        let own = self.unique_id(number, 0);
         let parent = span
             .parent()
             .map(Id::into_u64)
@@ -296,7 +296,7 @@ impl Subscriber for Otlp {
         let parent = parent.and_then(|it| spans.get(&it));
         let trace = match parent {
             Some(parent) => parent.trace.clone(),
-            None => self.unique(number, 1) + &self.unique(number, 2),
+            None => self.unique_id(number, 1) + &self.unique_id(number, 2),
         };
         let open = Open {
             trace,
@@ -533,7 +533,7 @@ async fn send(wire: &HttpClient, collector: &Collector, spans: Vec<Json>) -> Res
     let protocol = collector.protocol;
     headers.push(("content-type".to_owned(), protocol.content_type().to_owned()));
     let body = match protocol {
-        CollectorProtocol::Protobuf => protobuf::encoded(&body),
+        CollectorProtocol::Protobuf => protobuf::encode(&body),
         CollectorProtocol::Json => body.to_string().into_bytes(),
     };
     // Only the status of the answer is read.

@@ -37,7 +37,7 @@ impl HtmlPage<'_> {
             digest(&script),
             digest(&style)
         );
-        let data = embedded(data);
+        let data = embeddable_json(data);
         // Only the placeholders of the page itself are filled in, not those in the inserted texts.
         let pieces = BODY.split('{').flat_map(|piece| match piece.split_once('}') {
             Some((place, after)) => {
@@ -60,7 +60,7 @@ impl HtmlPage<'_> {
 
 /// Returns JSON that can be embedded in a page: it contains nothing that could end the element
 /// around it.
-fn embedded(data: &impl Serialize) -> String {
+fn embeddable_json(data: &impl Serialize) -> String {
     let json = serde_json::to_string(data).unwrap_or_default();
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

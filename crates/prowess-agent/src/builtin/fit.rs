@@ -94,7 +94,7 @@ impl Middleware for FitContext {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        self.go_on(request, next)
+        self.pass_on(request, next)
     }
 }
 
@@ -112,7 +112,7 @@ impl FitContext {
         let mut is_said = false;
         let mut attempt = 1;
         loop {
-            request = self.fitted(request, &window, next.model()).await?;
+            request = self.fit_request(request, &window, next.model()).await?;
             let told = request.fitted.as_ref().map_or(0, |it| it.tokens.total());
             // The prompt fitted now does not apply to the next attempt.
             let fitted = request.fitted.take();
@@ -125,7 +125,7 @@ impl FitContext {
                     return reply;
                 }
             };
-            let ModelError::TooLong { window: said, told: counted, .. } = error else {
+            let ModelError::TooLong { window: said, prompt: counted, .. } = error else {
                 return Err(error.into());
             };
             is_said = said.is_some();
@@ -145,14 +145,15 @@ impl FitContext {
     }
 
     /// Returns a request with its fitted prompt; summaries are stored in the session.
-    async fn fitted(
+    async fn fit_request(
         &self,
         mut request: Request,
         window: &ContextWindow,
         own: &dyn Model,
     ) -> Result<Request, TurnError> {
         let turn = request.turn.clone();
-        let told = last_disclosures(&request.told).map(|it| it.call_id.clone()).collect();
+        let told =
+            last_disclosures(&request.skills_in_history).map(|it| it.call_id.clone()).collect();
         let mut summaries = Summaries::new(window.vocabulary, told);
         let counted = turn.session.keep(TokenCounts::default);
         let (mut rounds, mut is_marked) = (0, false);
@@ -193,19 +194,19 @@ impl FitContext {
             warn_of_cut(&turn, &request.prompt.history, &fitted);
         }
         if is_marked
-            && let Some(messages) = compacted(&request.prompt.history, &fitted)
+            && let Some(messages) = compacted_messages(&request.prompt.history, &fitted)
             && turn.session.history() == request.prompt.history
         {
             let (before, after) = (request.prompt.history.len(), messages.len());
             turn.session.compact(messages.clone())?;
-            let by = if summaries.used() { "model" } else { "extract" }.to_owned();
+            let by = if summaries.has_used_model() { "model" } else { "extract" }.to_owned();
             turn.note(EventKind::Compacted { before, after, by });
             request.prompt.history = messages.into();
         }
         for message in &mut fitted.messages {
             message.rest.shift_remove(PLACE);
         }
-        turn.note(noted(window, &fitted));
+        turn.note(fit_event(window, &fitted));
         request.fitted = Some(fitted);
         Ok(request)
     }
@@ -252,7 +253,7 @@ fn next_size(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize
 fn offer_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
     let mut any = false;
     let Prompt { skills: offers, history: said, .. } = &mut request.prompt;
-    let told = &request.told;
+    let told = &request.skills_in_history;
     for SkillInHistory { call_id, offer } in last_disclosures(told) {
         let is_result = |it: &&Message| it.call_id.as_ref() == Some(call_id);
         let stands = fitted.messages.iter().find(is_result).map(|it| &it.content);
@@ -281,7 +282,7 @@ fn offer_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
 }
 
 /// Returns the messages that replace those of the session, if something was summarised.
-fn compacted(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
+fn compacted_messages(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
     if !fitted.messages.iter().any(|it| index_in_session(it).is_none() && is_summary(it)) {
         return None;
     }
@@ -308,7 +309,7 @@ fn last_disclosures(told: &[SkillInHistory]) -> impl Iterator<Item = &SkillInHis
 }
 
 /// Returns the event of the fit steps, in the terms of the `prompt` command.
-fn noted(window: &ContextWindow, fitted: &FittedPrompt) -> EventKind {
+fn fit_event(window: &ContextWindow, fitted: &FittedPrompt) -> EventKind {
     EventKind::Fitted {
         window: window.tokens,
         tokens: json!(fitted.tokens),

@@ -82,7 +82,7 @@ impl Middleware for Spending {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        self.go_on(request, next)
+        self.pass_on(request, next)
     }
 }
 
@@ -117,11 +117,11 @@ impl Spending {
         let own = turn.spent_on();
         let all = turn.session.spent_on();
         let steps = self.steps.filter(|it| turn.steps() >= *it).map(|it| format!("{it} steps"));
-        let of_turn = steps.or_else(|| self.turn.reached(&own, self.cost(&own)));
+        let of_turn = steps.or_else(|| self.turn.reached_limit(&own, self.cost(&own)));
         let what = match of_turn {
             Some(limit) => Some(format!("the turn's limit of {limit}")),
             None => {
-                let limit = self.session.reached(&all, self.cost(&all));
+                let limit = self.session.reached_limit(&all, self.cost(&all));
                 limit.map(|it| format!("the session's limit of {it}"))
             }
         };
@@ -137,7 +137,7 @@ impl Spending {
 
 impl Budget {
     /// Returns the limit that is reached, if any.
-    fn reached(&self, spent: &BTreeMap<String, TokenUsage>, cost: f64) -> Option<String> {
+    fn reached_limit(&self, spent: &BTreeMap<String, TokenUsage>, cost: f64) -> Option<String> {
         let spent: TokenUsage = spent.values().copied().sum();
         let limits = [
             self.input.filter(|it| spent.input >= *it).map(|it| format!("{it} tokens read")),

@@ -92,7 +92,7 @@ impl Summaries {
     }
 
     /// Whether a summary by a model was used since [`begin`](Self::begin).
-    pub(super) fn used(&self) -> bool {
+    pub(super) fn has_used_model(&self) -> bool {
         self.used.get()
     }
 

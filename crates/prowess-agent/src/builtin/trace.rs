@@ -146,7 +146,7 @@ impl Trace {
             .tools
             .iter()
             .map(|it: &ToolDefinition| {
-                self.write_once(tool_id(it), said, || masked(json!({"tool": it})))
+                self.write_once(tool_id(it), said, || mask_value(json!({"tool": it})))
             })
             .collect::<io::Result<Vec<Id>>>()?;
         let told = told.entry(turn_of(event)).or_default();
@@ -198,7 +198,7 @@ impl Trace {
     }
 
     fn line(&self, line: Json) -> io::Result<()> {
-        (self.sink)(&masked(line).to_string())
+        (self.sink)(&mask_value(line).to_string())
     }
 }
 
@@ -268,7 +268,7 @@ fn message_json(message: &Message, parts: &[MessagePiece<'_>]) -> Json {
     if !message.rest.is_empty() {
         json["rest"] = json!(message.rest);
     }
-    json = masked(json);
+    json = mask_value(json);
     json["parts"] = parts
         .iter()
         .map(|it: &MessagePiece<'_>| match &it.id {
@@ -279,7 +279,7 @@ fn message_json(message: &Message, parts: &[MessagePiece<'_>]) -> Json {
     json
 }
 
-fn masked(mut json: Json) -> Json {
+fn mask_value(mut json: Json) -> Json {
     mask_json(&mut json);
     json
 }

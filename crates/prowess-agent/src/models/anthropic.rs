@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
     draft::{Draft, DraftPiece, Piece, count, text},
-    history::{BEGIN, Content, PieceContent, apart, arguments, contents, parameters, parts},
+    history::{BEGIN, Content, PieceContent, arguments, contents, parameters, parts, split_system},
     trouble::Trouble,
 };
 use crate::model::{ChatRequest, IS_ERROR, StopReason, ToolDefinition};
@@ -36,27 +36,27 @@ impl Protocol for Anthropic {
         Some(MAX_OUTPUT)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json {
-        let (system, messages) = apart(&ask.messages);
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, quirks: ProviderQuirks) -> Json {
+        let (system, messages) = split_system(&ask.messages);
         let max_tokens = ask.max_output.unwrap_or(MAX_OUTPUT);
         let mut body = json!({"model": model, "max_tokens": max_tokens});
         if !system.trim().is_empty() {
             body["system"] = json!([{"type": "text", "text": system}]);
-            remember(body["system"].get_mut(0));
+            mark_cached(body["system"].get_mut(0));
         }
         if !ask.tools.is_empty() {
             body["tools"] = ask.tools.iter().map(|it: &ToolDefinition| json!({"name": it.name, "description": it.description, "input_schema": parameters(it)})).collect();
-            remember(body["tools"].as_array_mut().and_then(|it| it.last_mut()));
+            mark_cached(body["tools"].as_array_mut().and_then(|it| it.last_mut()));
         }
         let mut turns = turns(messages, by);
         // The conversation so far is read again with every step.
         let last = turns.last_mut().and_then(|it| it["content"].as_array_mut()?.last_mut());
-        remember(last.filter(|it| matches!(it["type"].as_str(), Some("text" | "tool_result"))));
+        mark_cached(last.filter(|it| matches!(it["type"].as_str(), Some("text" | "tool_result"))));
         body["messages"] = turns.into();
         if let Some(temperature) = ask.temperature {
             body["temperature"] = temperature.into();
         }
-        body["stream"] = (!manners.no_stream).into();
+        body["stream"] = (!quirks.no_stream).into();
         body
     }
 
@@ -90,7 +90,7 @@ impl Protocol for Anthropic {
 }
 
 /// Marks everything up to here to be cached for the next request.
-fn remember(block: Option<&mut Json>) {
+fn mark_cached(block: Option<&mut Json>) {
     if let Some(block) = block {
         block["cache_control"] = json!({"type": "ephemeral"});
     }

@@ -8,7 +8,9 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
     draft::{Draft, DraftPiece, Piece, count, text},
-    history::{BEGIN, Content, HistoryPiece, PieceContent, apart, arguments, contents, parts},
+    history::{
+        BEGIN, Content, HistoryPiece, PieceContent, arguments, contents, parts, split_system,
+    },
     trouble::Trouble,
 };
 use crate::model::{ChatRequest, StopReason, TokenUsage, ToolDefinition};
@@ -44,7 +46,7 @@ impl Protocol for Gemini {
     }
 
     fn body(&self, model: &str, by: &str, ask: &ChatRequest, _: ProviderQuirks) -> Json {
-        let (system, messages) = apart(&ask.messages);
+        let (system, messages) = split_system(&ask.messages);
         let mut body = json!({"contents": turns(messages, model, by)});
         if !system.is_empty() {
             body["systemInstruction"] = json!({"parts": [{"text": system}]});
@@ -67,7 +69,7 @@ impl Protocol for Gemini {
             return Err(Trouble::in_stream(event));
         }
         if event["usageMetadata"].is_object() {
-            draft.spent = spent(&event["usageMetadata"]);
+            draft.spent = read_usage(&event["usageMetadata"]);
         }
         let feedback = &event["promptFeedback"];
         if let Some(reason) = feedback["blockReason"].as_str() {
@@ -241,7 +243,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
     }
 }
 
-fn spent(usage: &Json) -> TokenUsage {
+fn read_usage(usage: &Json) -> TokenUsage {
     TokenUsage {
         input: count(&usage["promptTokenCount"]) + count(&usage["toolUsePromptTokenCount"]),
         output: count(&usage["candidatesTokenCount"]) + count(&usage["thoughtsTokenCount"]),
@@ -350,7 +352,7 @@ fn add(made: &mut Map<String, Json>, more: Json) {
     }
 }
 
-/// Writes the type of a schema; one of several, with null apart.
+/// Writes the type of a schema; one of several, with null split_system.
 fn kind<'s>(schema: &'s Json, made: &mut Map<String, Json>) -> Option<&'s str> {
     let kind = match &schema["type"] {
         Json::String(kind) => Some(kind.as_str()),

@@ -43,21 +43,21 @@ impl Protocol for OpenAi {
         bearer(key)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json {
-        let messages: Vec<Json> = ask.messages.iter().map(|it| message(it, by, manners)).collect();
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, quirks: ProviderQuirks) -> Json {
+        let messages: Vec<Json> = ask.messages.iter().map(|it| message(it, by, quirks)).collect();
         let mut body = json!({"model": model, "messages": messages});
         if !ask.tools.is_empty() {
             body["tools"] = ask.tools.iter().map(tool).collect();
         }
         if let Some(limit) = ask.max_output {
-            let is_newer = self.is_newer != manners.other_limit;
+            let is_newer = self.is_newer != quirks.other_limit;
             body[if is_newer { "max_completion_tokens" } else { "max_tokens" }] = limit.into();
         }
         if let Some(temperature) = ask.temperature {
             body["temperature"] = temperature.into();
         }
-        body["stream"] = (!manners.no_stream).into();
-        if !manners.no_stream && !manners.no_usage {
+        body["stream"] = (!quirks.no_stream).into();
+        if !quirks.no_stream && !quirks.no_usage {
             body["stream_options"] = json!({"include_usage": true});
         }
         body
@@ -68,11 +68,11 @@ impl Protocol for OpenAi {
             return Err(Trouble::in_stream(event));
         }
         if event["usage"].is_object() {
-            draft.spent = spent(&event["usage"]);
+            draft.spent = read_usage(&event["usage"]);
         }
         let choice = &event["choices"][0];
         let said = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
-        take_said(said, draft);
+        take_message(said, draft);
         let reason = choice["finish_reason"].as_str().filter(|it| !it.is_empty());
         if let Some(reason) = reason {
             draft.stop = Some(match reason {
@@ -86,19 +86,19 @@ impl Protocol for OpenAi {
         Ok(if is_over { Flow::Nearly } else { Flow::More })
     }
 
-    fn relent(&self, mut manners: ProviderQuirks, message: &str) -> ProviderQuirks {
+    fn adapt(&self, mut quirks: ProviderQuirks, message: &str) -> ProviderQuirks {
         let message = message.to_lowercase();
         let is_unknown = contains_any(&message, UNKNOWN);
         if message.contains("stream_options") {
-            manners.no_usage = true;
+            quirks.no_usage = true;
         } else if contains_any(&message, &["max_tokens", "max_completion_tokens"]) {
-            manners.other_limit |= is_unknown;
+            quirks.other_limit |= is_unknown;
         } else if message.contains("reasoning_content") {
-            manners.empty_thoughts = true;
+            quirks.empty_thoughts = true;
         } else if message.contains("stream") {
-            manners.no_stream |= is_unknown;
+            quirks.no_stream |= is_unknown;
         }
-        manners
+        quirks
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) fn bearer(key: &str) -> Vec<(&'static str, String)> {
 
 /// Returns a message with only the fields of the API, because some servers reject others. Reasoning
 /// is sent back with calls only.
-fn message(message: &Message, by: &str, manners: ProviderQuirks) -> Json {
+fn message(message: &Message, by: &str, quirks: ProviderQuirks) -> Json {
     let mut sent = json!(Message { rest: Map::new(), ..message.clone() });
     let mut calls = sent.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten();
     let mut thoughts = Map::new();
@@ -129,7 +129,7 @@ fn message(message: &Message, by: &str, manners: ProviderQuirks) -> Json {
         }
     }
     thoughts.into_iter().for_each(|(name, thought)| sent[name] = thought);
-    if manners.empty_thoughts && message.role == Role::Assistant && sent.get(THOUGHT).is_none() {
+    if quirks.empty_thoughts && message.role == Role::Assistant && sent.get(THOUGHT).is_none() {
         sent[THOUGHT] = "".into();
     }
     sent
@@ -143,7 +143,7 @@ fn tool(tool: &ToolDefinition) -> Json {
     }})
 }
 
-fn spent(usage: &Json) -> TokenUsage {
+fn read_usage(usage: &Json) -> TokenUsage {
     let cached = count(&usage["prompt_tokens_details"]["cached_tokens"]);
     TokenUsage {
         input: count(&usage["prompt_tokens"]),
@@ -153,7 +153,7 @@ fn spent(usage: &Json) -> TokenUsage {
     }
 }
 
-fn take_said(said: &Json, draft: &mut Draft<'_>) {
+fn take_message(said: &Json, draft: &mut Draft<'_>) {
     take_thoughts(said, draft);
     match &said["content"] {
         Json::String(text) => draft.append_text(TEXT, text),

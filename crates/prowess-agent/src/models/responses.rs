@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
     draft::{Draft, DraftPiece, Piece, count, text},
-    history::{Content, HistoryPiece, PieceContent, apart, contents, parameters, parts},
+    history::{Content, HistoryPiece, PieceContent, contents, parameters, parts, split_system},
     openai::bearer,
     trouble::Trouble,
 };
@@ -26,15 +26,15 @@ impl Protocol for Responses {
         bearer(key)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json {
-        let (system, messages) = apart(&ask.messages);
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, quirks: ProviderQuirks) -> Json {
+        let (system, messages) = split_system(&ask.messages);
         let input: Vec<Json> = messages.iter().flat_map(|it| items(it, by)).collect();
         let mut body = json!({"model": model, "input": input, "store": false});
-        body["stream"] = (!manners.no_stream).into();
+        body["stream"] = (!quirks.no_stream).into();
         if !system.is_empty() {
             body["instructions"] = system.into();
         }
-        if !manners.no_thoughts {
+        if !quirks.no_thoughts {
             body["include"] = json!(["reasoning.encrypted_content"]);
         }
         if !ask.tools.is_empty() {
@@ -75,12 +75,12 @@ impl Protocol for Responses {
         Ok(Flow::More)
     }
 
-    fn relent(&self, mut manners: ProviderQuirks, message: &str) -> ProviderQuirks {
+    fn adapt(&self, mut quirks: ProviderQuirks, message: &str) -> ProviderQuirks {
         // A model without reasoning rejects the request for it.
         let message = message.to_lowercase();
-        manners.no_thoughts |= message.contains("encrypted content is not supported")
+        quirks.no_thoughts |= message.contains("encrypted content is not supported")
             || message.contains("reasoning.encrypted_content");
-        manners
+        quirks
     }
 }
 

@@ -121,7 +121,7 @@ impl RecordedTrace {
             match serde_json::from_slice::<Json>(line) {
                 Ok(Json::Object(event)) => reading.take(event)?,
                 _ if lines.peek().is_none() => reading.traced.is_torn = true,
-                _ => reading.unreadable(at + 1),
+                _ => reading.record_unreadable(at + 1),
             }
         }
         reading.finish()
@@ -169,17 +169,17 @@ impl TraceReader {
                 let said = ["message", "tool", "text"].iter().find_map(|it| event.remove(*it));
                 match id.zip(said) {
                     Some((id, text @ Json::String(_))) => drop(self.texts.insert(id, text)),
-                    Some((id, said)) => drop(self.traced.said.insert(id, self.filled(said))),
+                    Some((id, said)) => drop(self.traced.said.insert(id, self.with_texts(said))),
                     None => {}
                 }
             }
-            kind => self.happened(kind, Json::Object(event)),
+            kind => self.add_event(kind, Json::Object(event)),
         }
         Ok(())
     }
 
     /// Returns a message with the long texts that it refers to.
-    fn filled(&self, mut said: Json) -> Json {
+    fn with_texts(&self, mut said: Json) -> Json {
         let parts = said.get_mut("parts").and_then(Json::as_array_mut);
         for part in parts.into_iter().flatten() {
             if let Some(text) = part["said"].as_str().and_then(|it| self.texts.get(it)) {
@@ -190,7 +190,7 @@ impl TraceReader {
     }
 
     /// Adds an event to the turn, step or call it belongs to.
-    fn happened(&mut self, kind: &str, event: Json) {
+    fn add_event(&mut self, kind: &str, event: Json) {
         if !EventKind::NAMES.contains(&kind) || PIECES.contains(&kind) {
             return self.traced.other.push(event);
         }
@@ -273,7 +273,7 @@ impl TraceReader {
         }
     }
 
-    fn unreadable(&mut self, line: usize) {
+    fn record_unreadable(&mut self, line: usize) {
         if self.traced.unreadable.len() < MAX_UNREADABLE {
             self.traced.unreadable.push(line);
         }

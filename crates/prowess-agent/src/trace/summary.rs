@@ -111,7 +111,7 @@ impl RecordedTrace {
                 let Some(replied) = &step.replied else { continue };
                 summary.models_ms += replied["took_ms"].as_f64().unwrap_or_default();
                 summary.errors += usize::from(replied["event"] == "failed");
-                summary.tokens += spent(&replied["reply"]["spent"]);
+                summary.tokens += read_usage(&replied["reply"]["spent"]);
             }
             for call in turn.steps.iter().flat_map(|it| &it.calls) {
                 summary.calls += 1;
@@ -132,7 +132,7 @@ impl RecordedTrace {
                     "spending" => {
                         costs.extend(event["cost"].as_f64().map(|it| (&*turn.session, it)));
                     }
-                    "summarised" => summary.tokens += spent(&event["spent"]),
+                    "summarised" => summary.tokens += read_usage(&event["spent"]),
                     "disclosed" => record_disclosure(&mut skills, event),
                     _ => {}
                 }
@@ -164,7 +164,7 @@ fn record_disclosure(skills: &mut Vec<UseOfSkill>, event: &Json) {
     }
 }
 
-fn spent(json: &Json) -> TokenUsage {
+fn read_usage(json: &Json) -> TokenUsage {
     TokenUsage {
         input: json["input"].as_u64().unwrap_or_default(),
         output: json["output"].as_u64().unwrap_or_default(),

@@ -1255,7 +1255,7 @@ mod instructions_enter_the_conversation_once {
             let told = Arc::new(Mutex::new(Vec::new()));
             let seen = told.clone();
             let look = doing(move |request, next| {
-                seen.lock().unwrap().push(request.told.clone());
+                seen.lock().unwrap().push(request.skills_in_history.clone());
                 next.reply(request)
             });
             let skills = skills(two_skills(), on_demand());

@@ -8,7 +8,7 @@ use prowess::{
 };
 use prowess_runtime::Outcome;
 
-use super::{SkillState, TurnSkills, disclosed};
+use super::{SkillState, TurnSkills, disclosure};
 use crate::{
     event::EventKind,
     middleware::request::{SkillInHistory, Turn},
@@ -56,12 +56,12 @@ pub(super) async fn activate(
         Some((offer, characters))
     });
     if let Ok(Some((offer, characters))) = offer.await {
-        kept.clean(turn, &offer.name, characters);
+        kept.report_invisible(turn, &offer.name, characters);
         turn.record_skill(SkillInHistory { call_id: call.id.clone(), offer: Arc::new(offer) });
     }
     let text = turn.session.marker().fence(&used.to_string());
     kept.lock().levels.insert(name.clone(), Level::Full);
-    turn.note(disclosed(name, Level::Full.as_str(), "use_skill", &text));
+    turn.note(disclosure(name, Level::Full.as_str(), "use_skill", &text));
     with_text(outcome, text)
 }
 

@@ -52,7 +52,7 @@ const MAX_AGAIN: usize = 10;
 
 /// Chooses skills for a history. An activated skill whose instructions are still there is not
 /// disclosed again; one whose instructions are gone is, unless it was too long ago.
-pub(super) fn looked_up(
+pub(super) fn choose_skills(
     library: &Library,
     history: &[Message],
     how: &SkillOptions,
@@ -286,7 +286,7 @@ impl HistoryMatches {
             turn.note(EventKind::Warned { message });
         }
         for (skill, characters) in &self.invisible {
-            kept.clean(turn, skill, *characters);
+            kept.report_invisible(turn, skill, *characters);
         }
         for (offer, by) in &self.offers {
             let (level, text) = match offer.contents.first() {
