@@ -23,6 +23,7 @@ pub(crate) const CONTEXT: &str = "context";
 
 /// An event, with its time and place.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Event<'a> {
     /// Milliseconds since 1970.
     pub at: u64,

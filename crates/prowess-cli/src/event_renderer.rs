@@ -68,9 +68,9 @@ pub(crate) struct EventRenderer {
     /// The line at the end of the terminal that will be replaced.
     status: Option<StatusLine>,
     /// The length of the text of the model since its last request.
-    said: usize,
+    streamed: usize,
     /// The text of a reply that is not complete, if only complete ones are printed.
-    held: String,
+    pending: String,
     /// The open tool calls, by id.
     calls: BTreeMap<String, OpenCall>,
     /// The reasons of refusals in this turn.
@@ -212,8 +212,8 @@ impl EventRenderer {
             view,
             speech: Speech { markdown: None, has_return: false, is_at_start: true },
             status: None,
-            said: 0,
-            held: String::new(),
+            streamed: 0,
+            pending: String::new(),
             calls: BTreeMap::new(),
             refusals: BTreeSet::new(),
             refused: Vec::new(),
@@ -259,24 +259,24 @@ impl EventRenderer {
                 EventKind::Asked { .. } => self.end_line(printer)?,
                 EventKind::Heard { text } if printer.is_terminal => return self.say(text, printer),
                 // Text that breaks off cannot be taken back from a pipe.
-                EventKind::Heard { text } => self.held.push_str(text),
+                EventKind::Heard { text } => self.pending.push_str(text),
                 EventKind::Replied { .. } if !printer.is_terminal => {
-                    let reply = std::mem::take(&mut self.held);
+                    let reply = std::mem::take(&mut self.pending);
                     self.say(&reply, printer)?;
                     self.end_line(printer)?;
                 }
-                EventKind::Failed { .. } => self.held.clear(),
+                EventKind::Failed { .. } => self.pending.clear(),
                 _ => {}
             }
         }
         self.report(&event, printer)?;
         let Some(line) = event_line(&event) else { return Ok(()) };
         if event.is_piece() {
-            return self.status(&line, printer);
+            return self.show_status(&line, printer);
         }
         self.story.push(line.clone());
         if !printer.verbose {
-            return self.status(&line, printer);
+            return self.show_status(&line, printer);
         }
         self.clear(printer)?;
         printer.dimmed_note(&line);
@@ -288,10 +288,10 @@ impl EventRenderer {
         let is_live = matches!(self.view, View::Stream | View::Whole);
         match event {
             EventKind::Retried { wait, message, .. } => {
-                if self.said > 0 && self.view == View::Stream {
+                if self.streamed > 0 && self.view == View::Stream {
                     self.end_line(printer)?;
                     printer.note("the reply was interrupted; it restarts below");
-                    self.said = 0;
+                    self.streamed = 0;
                 }
                 if *wait >= LONG && !printer.verbose {
                     self.clear(printer)?;
@@ -366,14 +366,14 @@ impl EventRenderer {
 
     /// Ends the current line, so that something else can be printed.
     pub(crate) fn end(&mut self, printer: &mut Printer) -> Result<()> {
-        self.held.clear();
+        self.pending.clear();
         self.clear(printer)
     }
 
     /// Prints the answer, unless it was streamed.
     pub(crate) fn answer(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
         self.clear(printer)?;
-        if self.view == View::Whole || self.view == View::Stream && self.said == 0 {
+        if self.view == View::Whole || self.view == View::Stream && self.streamed == 0 {
             self.say(text, printer)?;
         }
         self.end_line(printer)
@@ -381,7 +381,7 @@ impl EventRenderer {
 
     /// Returns the number of actions refused in this turn, and how to allow them; `None` if there
     /// were none.
-    pub(crate) fn refused(&self) -> Option<String> {
+    pub(crate) fn refusal_summary(&self) -> Option<String> {
         let hints: BTreeSet<&str> = self.refused.iter().flatten().map(|it| &**it).collect();
         let how = match (hints.len(), hints.first()) {
             (1, Some(hint)) => format!(": {hint}"),
@@ -423,7 +423,7 @@ impl EventRenderer {
             EventKind::Fitted { window, tokens, .. } => {
                 self.fitted = Some((*window, tokens.clone()));
             }
-            EventKind::Asked { step, .. } => (self.steps, self.said) = (*step, 0),
+            EventKind::Asked { step, .. } => (self.steps, self.streamed) = (*step, 0),
             EventKind::Spending { spent, cost, turn_cost } => {
                 (self.spent, self.cost, self.turn_cost) = (*spent, *cost, *turn_cost);
             }
@@ -437,7 +437,7 @@ impl EventRenderer {
         if text.is_empty() {
             return Ok(());
         }
-        self.said += text.len();
+        self.streamed += text.len();
         self.end_status(printer);
         if printer.colored {
             let markdown = self.speech.markdown.get_or_insert_with(|| printer.markdown_stream());
@@ -451,7 +451,7 @@ impl EventRenderer {
     }
 
     /// Replaces the status line.
-    fn status(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
+    fn show_status(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
         if self.view == View::Stream && printer.is_terminal {
             self.end_line(printer)?;
         }

@@ -71,12 +71,12 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
         (false, &quoted),
         (true, &bare),
     ]
-    .map(|(is_vague, pattern)| Shape { regex: compiled(pattern), is_vague })
+    .map(|(is_vague, pattern)| Shape { regex: compile(pattern), is_vague })
     .into()
 });
 
 /// Compiles a pattern of this file.
-fn compiled(pattern: &str) -> Regex {
+fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant that a test has compiled")
 }
 
@@ -98,7 +98,7 @@ pub fn is_secret_name(name: &str) -> bool {
 
 /// Whether a word begins like the token of a well-known service.
 pub fn is_service_token(word: &str) -> bool {
-    static REGEX: LazyLock<Regex> = LazyLock::new(|| compiled(TOKEN));
+    static REGEX: LazyLock<Regex> = LazyLock::new(|| compile(TOKEN));
     REGEX.captures(word).is_some_and(|it| it.get_match().start() == 0 && is_random(&it["secret"]))
 }
 
@@ -212,10 +212,10 @@ impl Masking {
         if self.text.len() < self.due {
             return String::new();
         }
-        let masked = self.masked(&self.text);
-        let probed = self.masked(&format!("{}{PROBE}", self.text));
+        let masked = self.mask(&self.text);
+        let probed = self.mask(&format!("{}{PROBE}", self.text));
         let same = zip(masked.bytes(), probed.bytes()).take_while(|(a, b)| a == b).count();
-        let open = self.open();
+        let open = self.open_end();
         let kept = if masked.ends_with(open) { open.len() } else { 0 };
         let sure = masked.floor_char_boundary(same.min(masked.len() - kept));
         let shown = masked.get(self.said..sure).unwrap_or_default().to_owned();
@@ -226,19 +226,19 @@ impl Masking {
 
     /// Returns the text that was held back, when no more pieces will come.
     pub fn finish(&mut self) -> String {
-        let masked = self.masked(&self.text);
+        let masked = self.mask(&self.text);
         let shown = masked.get(self.said..).unwrap_or_default().to_owned();
         (self.said, self.due) = (0, 0);
         self.text.clear();
         shown
     }
 
-    fn masked(&self, text: &str) -> String {
+    fn mask(&self, text: &str) -> String {
         mask(&self.secrets.mask(text)).into_owned()
     }
 
     /// Returns the end of the text that may be the beginning of a known secret.
-    fn open(&self) -> &str {
+    fn open_end(&self) -> &str {
         let most = self
             .secrets
             .values
@@ -261,8 +261,8 @@ impl Masking {
         self.due = length + length / 8;
         let old = &self.text[..self.text.floor_char_boundary(length - ROOM / 2)];
         let Some(at) = old.rfind(char::is_whitespace) else { return };
-        let before = self.masked(&self.text[..at]);
-        let behind = self.masked(&format!("{}{PROBE}", &self.text[at..]));
+        let before = self.mask(&self.text[..at]);
+        let behind = self.mask(&format!("{}{PROBE}", &self.text[at..]));
         if self.said >= before.len() && probed.strip_prefix(&*before) == Some(&behind) {
             self.text.drain(..at);
             self.said -= before.len();
@@ -274,7 +274,7 @@ impl Masking {
 /// Applies [`mask`] to every text in a JSON value.
 pub fn mask_json(json: &mut Json) {
     static NAME: LazyLock<Regex> = LazyLock::new(|| {
-        compiled(&format!(
+        compile(&format!(
             "(?i)^(?:[a-z0-9_-]*(?:{})|(?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*(?:key|token))$",
             names()
         ))

@@ -112,7 +112,7 @@ impl Approver for RecordingApprover {
         Box::pin(async move {
             let reply = self.approver.ask(question).await;
             if let Some(turn) = Turn::current() {
-                turn.note(noted(question, reply, self.who_answers(question)));
+                turn.note(approval_event(question, reply, self.who_answers(question)));
             }
             reply
         })
@@ -138,7 +138,7 @@ pub(super) async fn ask(
     question: Question,
 ) -> Result<(), Box<Outcome>> {
     let reply = approver.ask(&question).await;
-    turn.note(noted(&question, reply, approver.who()));
+    turn.note(approval_event(&question, reply, approver.who()));
     if reply != Approved::No {
         return Ok(());
     }
@@ -152,7 +152,7 @@ pub(super) async fn ask(
     ))
 }
 
-fn noted(question: &Question, reply: Approved, by: &str) -> EventKind {
+fn approval_event(question: &Question, reply: Approved, by: &str) -> EventKind {
     let reply = match reply {
         Approved::No => "no",
         Approved::Once => "once",

@@ -142,7 +142,7 @@ impl Middleware for Guard {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        self.go_on(request, next)
+        self.pass_on(request, next)
     }
 
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {

@@ -83,7 +83,7 @@ impl Spans {
         Self { agent: agent.into(), open: Mutex::default() }
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, Open>> {
+    fn open_turns(&self) -> MutexGuard<'_, BTreeMap<usize, Open>> {
         lock(&self.open)
     }
 
@@ -117,7 +117,7 @@ impl Middleware for Spans {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        let span = self.open().get(&turn_key(&request.turn)).map(|it| it.turn.clone());
+        let span = self.open_turns().get(&turn_key(&request.turn)).map(|it| it.turn.clone());
         match span {
             Some(span) => Box::pin(next.reply(request).instrument(span)),
             None => next.reply(request),
@@ -125,7 +125,8 @@ impl Middleware for Spans {
     }
 
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
-        let span = self.open().get(&turn_key(turn)).and_then(|it| it.calls.get(&call.id).cloned());
+        let span =
+            self.open_turns().get(&turn_key(turn)).and_then(|it| it.calls.get(&call.id).cloned());
         match span {
             Some(span) => Box::pin(next.call(call).instrument(span)),
             None => next.call(call),
@@ -134,9 +135,11 @@ impl Middleware for Spans {
 
     fn note(&self, turn: &Turn, what: &EventKind) {
         match what {
-            EventKind::Began { .. } => drop(self.open().insert(turn_key(turn), self.begin(turn))),
+            EventKind::Began { .. } => {
+                drop(self.open_turns().insert(turn_key(turn), self.begin(turn)));
+            }
             EventKind::Ended { error, spent, .. } => {
-                let Some(open) = self.open().remove(&turn_key(turn)) else { return };
+                let Some(open) = self.open_turns().remove(&turn_key(turn)) else { return };
                 record_spent(&open.turn, *spent);
                 open.turn.record("prowess.steps", turn.steps());
                 if let Some(error) = error {
@@ -146,8 +149,8 @@ impl Middleware for Spans {
             }
             what if what.is_piece() => {}
             what => {
-                if let Some(open) = self.open().get_mut(&turn_key(turn)) {
-                    open.happened(turn, what);
+                if let Some(open) = self.open_turns().get_mut(&turn_key(turn)) {
+                    open.record_event(turn, what);
                 }
             }
         }
@@ -155,7 +158,7 @@ impl Middleware for Spans {
 }
 
 impl Open {
-    fn happened(&mut self, turn: &Turn, what: &EventKind) {
+    fn record_event(&mut self, turn: &Turn, what: &EventKind) {
         match what {
             EventKind::Asked { step, model, provider, ask, .. } => {
                 let provider = provider_name(provider);

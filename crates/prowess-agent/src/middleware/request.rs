@@ -35,7 +35,7 @@ pub struct Request {
     pub context: Vec<Context>,
     /// Skills whose instructions are in the history as the result of a call. A middleware that
     /// removes the call from the history has to disclose them again.
-    pub told: Vec<SkillInHistory>,
+    pub skills_in_history: Vec<SkillInHistory>,
     /// The prompt as it was made to fit; `None` if all of it is sent.
     pub fitted: Option<FittedPrompt>,
     /// The maximum number of tokens in the reply.
@@ -74,7 +74,7 @@ pub struct Turn {
     spent: Mutex<BTreeMap<String, TokenUsage>>,
     active: Mutex<Arc<ActiveSkills>>,
     offered: Mutex<Vec<Arc<dyn Tool>>>,
-    told: Mutex<Vec<SkillInHistory>>,
+    skills_in_history: Mutex<Vec<SkillInHistory>>,
     asked: Mutex<Arc<ChatRequest>>,
     middleware: Arc<[Arc<dyn Middleware>]>,
 }
@@ -97,7 +97,7 @@ impl Turn {
             spent: Mutex::default(),
             active: Mutex::default(),
             offered: Mutex::default(),
-            told: Mutex::default(),
+            skills_in_history: Mutex::default(),
             asked: Mutex::default(),
             middleware,
         }
@@ -174,15 +174,15 @@ impl Turn {
     }
 
     /// Records that the instructions of a skill are in the history; a skill is recorded once.
-    pub fn record_skill(&self, told: SkillInHistory) {
-        let mut all = lock(&self.told);
-        all.retain(|it| it.offer.name != told.offer.name);
-        all.push(told);
+    pub fn record_skill(&self, skill: SkillInHistory) {
+        let mut all = lock(&self.skills_in_history);
+        all.retain(|it| it.offer.name != skill.offer.name);
+        all.push(skill);
     }
 
     /// Returns the skills whose instructions are in the history.
     pub fn skills_in_history(&self) -> Vec<SkillInHistory> {
-        lock(&self.told).clone()
+        lock(&self.skills_in_history).clone()
     }
 
     pub(crate) fn offer(&self, tools: &[Arc<dyn Tool>]) {
@@ -230,7 +230,7 @@ impl Request {
             prompt: Prompt { system, history, ..Prompt::default() },
             tools: Vec::new(),
             context: Vec::new(),
-            told: Vec::new(),
+            skills_in_history: Vec::new(),
             fitted: None,
             max_output: None,
             temperature: None,
@@ -335,8 +335,7 @@ impl Request {
             ask: ask.clone(),
         });
         let start = Instant::now();
-        let hear = |delta: Delta<'_>| turn.note(EventKind::from_delta(delta));
-        let reply = model.reply(&ask, &hear).await;
+        let reply = model.reply(&ask, &|it: Delta<'_>| turn.note(EventKind::from_delta(it))).await;
         let took = start.elapsed();
         match reply {
             Ok(reply) => {

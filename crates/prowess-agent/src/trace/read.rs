@@ -121,7 +121,7 @@ impl RecordedTrace {
             match serde_json::from_slice::<Json>(line) {
                 Ok(Json::Object(event)) => reading.take(event)?,
                 _ if lines.peek().is_none() => reading.traced.is_torn = true,
-                _ => reading.unreadable(at + 1),
+                _ => reading.record_unreadable(at + 1),
             }
         }
         reading.finish()
@@ -169,17 +169,17 @@ impl TraceReader {
                 let said = ["message", "tool", "text"].iter().find_map(|it| event.remove(*it));
                 match id.zip(said) {
                     Some((id, text @ Json::String(_))) => drop(self.texts.insert(id, text)),
-                    Some((id, said)) => drop(self.traced.said.insert(id, self.filled(said))),
+                    Some((id, said)) => drop(self.traced.said.insert(id, self.with_texts(said))),
                     None => {}
                 }
             }
-            kind => self.happened(kind, Json::Object(event)),
+            kind => self.add_event(kind, Json::Object(event)),
         }
         Ok(())
     }
 
     /// Returns a message with the long texts that it refers to.
-    fn filled(&self, mut said: Json) -> Json {
+    fn with_texts(&self, mut said: Json) -> Json {
         let parts = said.get_mut("parts").and_then(Json::as_array_mut);
         for part in parts.into_iter().flatten() {
             if let Some(text) = part["said"].as_str().and_then(|it| self.texts.get(it)) {
@@ -190,7 +190,7 @@ impl TraceReader {
     }
 
     /// Adds an event to the turn, step or call it belongs to.
-    fn happened(&mut self, kind: &str, event: Json) {
+    fn add_event(&mut self, kind: &str, event: Json) {
         if !EventKind::NAMES.contains(&kind) || PIECES.contains(&kind) {
             return self.traced.other.push(event);
         }
@@ -273,7 +273,7 @@ impl TraceReader {
         }
     }
 
-    fn unreadable(&mut self, line: usize) {
+    fn record_unreadable(&mut self, line: usize) {
         if self.traced.unreadable.len() < MAX_UNREADABLE {
             self.traced.unreadable.push(line);
         }
@@ -338,16 +338,20 @@ impl PromptTotals {
         let parts = self.totals.iter().map(|(name, tokens)| (name.clone(), *tokens));
         let mut parts: Vec<(String, usize)> = parts.chain([("tools".to_owned(), tools)]).collect();
         parts.retain(|it| it.1 > 0);
-        let rank = |name: &str| match name {
-            "system" => 0,
-            "catalog" => 1,
-            "context" => 3,
-            "history" => 4,
-            "tools" => 5,
-            _ => 2,
-        };
         parts.sort_by_key(|it| rank(&it.0));
         Budget { window: window.copied(), parts }
+    }
+}
+
+/// Returns the order of the parts of a prompt; the skills come third.
+fn rank(part: &str) -> u8 {
+    match part {
+        "system" => 0,
+        "catalog" => 1,
+        "context" => 3,
+        "history" => 4,
+        "tools" => 5,
+        _ => 2,
     }
 }
 
@@ -357,11 +361,6 @@ fn ids<'a>(asked: &'a Json, key: &str) -> impl Iterator<Item = &'a str> {
 
 /// Returns the token counts of a message or a tool, by source.
 fn costs(said: &Json) -> Vec<(String, usize)> {
-    let count = |text: &str| {
-        // The beginning of a very long text is representative of all of it.
-        let head = &text[..text.floor_char_boundary(MAX_COUNTED)];
-        Tokenizer::default().count(head) * (text.len() / head.len().max(1)).max(1)
-    };
     let Some(parts) = said["parts"].as_array() else {
         return vec![("tools".to_owned(), count(&said.to_string()))];
     };
@@ -381,6 +380,13 @@ fn costs(said: &Json) -> Vec<(String, usize)> {
         })
         .chain(calls)
         .collect()
+}
+
+/// Returns the number of tokens of a text.
+fn count(text: &str) -> usize {
+    // The beginning of a very long text is representative of all of it.
+    let head = &text[..text.floor_char_boundary(MAX_COUNTED)];
+    Tokenizer::default().count(head) * (text.len() / head.len().max(1)).max(1)
 }
 
 pub(super) fn at(event: &Json) -> u64 {

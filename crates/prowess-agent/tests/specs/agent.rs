@@ -16,9 +16,9 @@ use prowess::{
     Scope, Strategy, Thresholds, Tier,
 };
 use prowess_agent::{
-    Agent, AgentAnswer, CallFuture, ChatRequest, ChatResponse, EventKind, Middleware, Next,
-    NextCall, Request, ResponseFuture, ScriptedModel, Session, SkillOptions, Skills, StopReason,
-    ToolLoop, Turn, TurnError,
+    Agent, AgentAnswer, AgentBuilder, CallFuture, ChatRequest, ChatResponse, EventKind, Middleware,
+    Next, NextCall, Request, ResponseFuture, ScriptedModel, Session, SkillOptions, Skills,
+    StopReason, ToolLoop, Turn, TurnError,
 };
 use prowess_runtime::{
     Action, Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, Tool, Toolbox,
@@ -1255,7 +1255,7 @@ mod instructions_enter_the_conversation_once {
             let told = Arc::new(Mutex::new(Vec::new()));
             let seen = told.clone();
             let look = doing(move |request, next| {
-                seen.lock().unwrap().push(request.told.clone());
+                seen.lock().unwrap().push(request.skills_in_history.clone());
                 next.reply(request)
             });
             let skills = skills(two_skills(), on_demand());
@@ -1452,6 +1452,54 @@ mod the_bundled_skills_are_of_use {
             let text = fs::read_to_string(format!("{folder}/SKILL.md")).unwrap();
             let instructions = text.splitn(3, "---\n").nth(2).unwrap().trim();
             assert!(told.contains(name) && told.contains(instructions), "{name}: {told}");
+        }
+    }
+}
+
+mod an_agent_with_defaults_is_useful_and_safe {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_model_and_a_library_are_enough_for_skills() {
+        let script = ScriptedModel::new()
+            .calls("use_skill", json!({"name": "deploy"}))
+            .calls("read_skill_file", json!({"name": "deploy", "path": "scripts/push.sh"}))
+            .says("done");
+        let model = Arc::new(script);
+        let watch = Arc::new(Watch::default());
+        let agent = Agent::builder(model.clone()).skills(two_skills()).build();
+        let agent = agent.with_shared(watch.clone());
+        ask(&agent, &Session::new("s"), "write invoices for customers").await;
+        let asked = model.asked();
+        assert_eq!(headings(&asked[0]), ["invoice"]);
+        assert_eq!(tools(&asked[0]), ["use_skill", "read_skill_file"]);
+        let [instructions, file] = results(&asked[2])[..] else { panic!("{asked:?}") };
+        assert!(instructions.contains("# Deploying") && file.contains("echo push"), "{file}");
+        assert_eq!(watch.all("fitted").len(), 3);
+    }
+
+    #[tokio::test]
+    async fn what_does_more_than_read_is_refused_unless_it_is_allowed() {
+        let rule = PolicyRule { tool: Some("one".to_owned()), ..PolicyRule::new(Decision::Allow) };
+        let allowing = Policy { rules: vec![rule], ..Policy::default() };
+        let changes: [fn(AgentBuilder, Policy) -> AgentBuilder; 3] = [
+            |builder, _| builder,
+            |builder, policy| builder.policy(policy),
+            |builder, _| builder.approver(ApproveAll),
+        ];
+        for (change, is_called) in changes.into_iter().zip([false, true, true]) {
+            let model = Arc::new(ScriptedModel::new().calls("one", json!({})).says("done"));
+            let watch = Arc::new(Watch::default());
+            let tool = Sample::new("one", |_| Outcome::ok("written"));
+            let agent = change(Agent::builder(model.clone()), allowing.clone());
+            let agent = agent.tool(tool).build().with_shared(watch.clone());
+            ask(&agent, &Session::new("s"), "go").await;
+            let result = results(&model.asked()[1])[0].to_owned();
+            assert_eq!(result == "written", is_called, "{result}");
+            assert_eq!(result.contains("there was no one to ask"), !is_called, "{result}");
+            let replies: Vec<Json> =
+                watch.all("approval").into_iter().map(|it| it["reply"].clone()).collect();
+            assert!(is_called || replies == ["no"], "{replies:?}");
         }
     }
 }

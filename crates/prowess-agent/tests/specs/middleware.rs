@@ -328,8 +328,8 @@ fn too_long(window: Option<usize>) -> ModelError {
     too_long_by(window, None)
 }
 
-fn too_long_by(window: Option<usize>, told: Option<usize>) -> ModelError {
-    ModelError::TooLong { model: "fake".into(), message: "it is too much".into(), window, told }
+fn too_long_by(window: Option<usize>, prompt: Option<usize>) -> ModelError {
+    ModelError::TooLong { model: "fake".into(), message: "it is too much".into(), window, prompt }
 }
 
 fn limited(wait: Option<Duration>) -> ModelError {
@@ -522,7 +522,7 @@ mod what_is_told_fits_into_the_window {
             };
             let model = Fake::saying("Well.");
             let agent = Agent::new(model.clone())
-                .with(Change::new(move |it| it.told.push(told.clone())))
+                .with(Change::new(move |it| it.skills_in_history.push(told.clone())))
                 .with(FitContext::new(window));
             for _ in 0..3 {
                 asked(&agent, &session, "And now?").await;

@@ -95,7 +95,7 @@ pub(crate) fn run(
         }
     };
     printer.flush()?;
-    let refused = conversation.renderer.refused();
+    let refused = conversation.renderer.refusal_summary();
     conversation.end(printer);
     if let Some(refused) = refused {
         printer.warning(&refused);
