@@ -4,16 +4,12 @@
 use std::{
     io::{Read as _, Write as _},
     net::{Ipv4Addr, TcpStream},
-    time::Duration,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value as Json, json};
 
-use crate::world::{World, unfenced};
-
-/// A timeout longer than any answer takes.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+use crate::world::{PATIENCE, World, unfenced};
 
 /// The protocol of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,13 +8,16 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use prowess_agent::{ApiKey, Model, ModelConnection, ModelProvider, model};
 use serde_json::{Value as Json, json};
 
-use crate::server::{Asked, Server};
+use crate::{
+    server::{Asked, Server},
+    world::until,
+};
 
 /// A model server. It answers in the protocol of the request, which the path shows. Ended when
 /// dropped.
@@ -166,13 +169,14 @@ impl ModelServer {
         Request::new(&self.server.last()).body
     }
 
-    /// Returns whether a client hung up before the end; waits a little for it.
-    pub fn was_hung_up(&self) -> bool {
-        let end = Instant::now() + Duration::from_secs(5);
-        while !self.hung_up.load(Ordering::Relaxed) && Instant::now() < end {
-            thread::sleep(Duration::from_millis(5));
-        }
-        self.hung_up.load(Ordering::Relaxed)
+    /// Waits until a client has hung up before the end.
+    pub fn until_hung_up(&self) {
+        until("the client has hung up", || self.hung_up.load(Ordering::Relaxed));
+    }
+
+    /// Waits until there have been this many requests.
+    pub fn until_asked(&self, times: usize) {
+        until("the model is asked", || self.requests().len() >= times);
     }
 }
 

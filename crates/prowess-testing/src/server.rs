@@ -205,6 +205,11 @@ pub fn redirect(status: u16, to: &str) -> String {
     answer(&format!("{status} Moved"), &format!("location: {to}\r\n"), "")
 }
 
+/// Returns an address of this machine at which nobody listens.
+pub fn nowhere() -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+}
+
 /// Writes for as long as the client reads, with a pause after each time.
 pub fn for_ever(client: &mut dyn Write, bytes: &[u8], pause: Duration) -> io::Result<()> {
     loop {

@@ -4,6 +4,7 @@ use std::{
     fmt, fs,
     path::PathBuf,
     sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
 use prowess_runtime::{
@@ -16,7 +17,7 @@ use prowess_runtime::{
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 
-use crate::world::{self, World};
+use crate::world::{self, PATIENCE, World};
 
 /// An approver that always gives the same reply, and remembers the questions.
 pub struct Asked {
@@ -114,6 +115,27 @@ pub fn call(tool: &dyn Tool, input: Json) -> Outcome {
     // What the tool has left running is not waited for.
     runtime.shutdown_background();
     outcome
+}
+
+/// Waits until a condition holds, while other tasks go on.
+pub async fn reached(what: &str, mut is: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Goes on with a future until a condition holds, and drops it then.
+pub async fn dropped_when<T>(
+    what: &str,
+    is: impl FnMut() -> bool,
+    future: impl Future<Output = T>,
+) {
+    tokio::select! {
+        _ = future => panic!("it has ended before: {what}"),
+        () = reached(what, is) => {}
+    }
 }
 
 /// Waits for a future.

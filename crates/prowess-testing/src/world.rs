@@ -28,7 +28,7 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 /// A timeout longer than anything takes here, for a program that hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The unprivileged user and group.
 const NOBODY: u32 = 65534;
 

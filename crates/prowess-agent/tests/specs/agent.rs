@@ -29,9 +29,11 @@ use prowess_runtime::{
     skill::ActiveSkills,
     tools::{FindSkills, ReadFile},
 };
+use prowess_testing::tools::dropped_when;
 use serde_json::{Value as Json, json};
+use tokio::{sync::Barrier, time::timeout};
 
-use crate::world::{World, unfenced};
+use crate::world::{PATIENCE, World, unfenced};
 
 /// A tool with the behaviour of a test, which counts its calls.
 pub(crate) struct Sample {
@@ -39,6 +41,8 @@ pub(crate) struct Sample {
     action: fn() -> Action,
     does: Box<dyn Fn(Json) -> Outcome + Send + Sync>,
     takes: Duration,
+    /// The calls that have to be running at once before any of them goes on.
+    meet: Option<Barrier>,
     pub(crate) calls: AtomicUsize,
     running: AtomicUsize,
     most: AtomicUsize,
@@ -54,6 +58,7 @@ impl Sample {
             action: || Action::Write("/sample".into()),
             does: Box::new(does),
             takes: Duration::ZERO,
+            meet: None,
             calls: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             most: AtomicUsize::new(0),
@@ -101,6 +106,9 @@ impl Tool for Sample {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(running, Ordering::SeqCst);
+            if let Some(meet) = &self.meet {
+                timeout(PATIENCE, meet.wait()).await.expect("the calls run side by side");
+            }
             if !self.takes.is_zero() {
                 tokio::time::sleep(self.takes).await;
             }
@@ -1604,8 +1612,8 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     async fn what_only_looks_is_called_side_by_side() {
         let takes = Duration::from_millis(60);
         let echo = |it: Json| Outcome::ok(it["n"].to_string());
-        let looks =
-            Arc::new(Sample { takes, action: || Action::Tell, ..Sample::new("looks", echo) });
+        let (action, meet): (fn() -> Action, _) = (|| Action::Tell, Some(Barrier::new(3)));
+        let looks = Arc::new(Sample { meet, action, ..Sample::new("looks", echo) });
         let writes = Arc::new(Sample { takes, ..Sample::new("writes", echo) });
         let all = [("looks", 1), ("looks", 2), ("looks", 3), ("writes", 4), ("writes", 5)];
         let script = ScriptedModel::new()
@@ -1809,7 +1817,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let agent = agent.with(calling([slow.clone()]));
         let session = Session::new("s");
         let turn = agent.ask(&session, "go");
-        assert!(tokio::time::timeout(Duration::from_millis(100), turn).await.is_err());
+        dropped_when("the tool is called", || slow.calls() == 1, turn).await;
         assert_eq!(session.messages().len(), 2);
         assert_eq!(ask(&agent, &session, "never mind").await.message.content, "done");
         let asked = model.asked();

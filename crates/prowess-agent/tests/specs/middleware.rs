@@ -945,8 +945,8 @@ mod what_passes_is_tried_again {
             agent.ask(&Session::new("end"), "Hello").await.unwrap_err();
             assert_eq!(model.asked().len(), attempts.max(1));
         }
-        let model = Fake::new(|_, _| Some(Err(limited(Some(Duration::from_millis(40))))));
-        let max_time = Duration::from_millis(200);
+        let model = Fake::new(|_, _| Some(Err(limited(Some(Duration::from_millis(400))))));
+        let max_time = Duration::from_secs(2);
         let retry = Retry { attempts: usize::MAX, max_time, ..quick() };
         let agent = Agent::new(model.clone()).with(retry);
         agent.ask(&Session::new("time"), "Hello").await.unwrap_err();

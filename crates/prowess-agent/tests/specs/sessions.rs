@@ -10,7 +10,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use prowess::{Call, Message, Role};
@@ -23,7 +23,7 @@ use serde_json::json;
 
 use crate::{
     agent::{Sample, calling},
-    world::World,
+    world::{World, until},
 };
 
 /// The variables with the journal of a child, and with the number of events after which it kills
@@ -39,15 +39,15 @@ pub(crate) fn open(path: &Path) -> Session {
 
 /// Opens a journal that another session may be about to release.
 pub(crate) fn journal(path: &Path) -> Journal {
-    let start = Instant::now();
-    loop {
-        match Journal::open(path) {
-            Err(error) if error.kind() == WouldBlock && start.elapsed().as_secs() < 10 => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            opened => return opened.unwrap(),
+    let mut journal = None;
+    until("the journal is released", || match Journal::open(path) {
+        Err(error) if error.kind() == WouldBlock => false,
+        opened => {
+            journal = Some(opened.unwrap());
+            true
         }
-    }
+    });
+    journal.unwrap()
 }
 
 /// Returns the error of a session with these lines.

@@ -5,7 +5,7 @@ use std::{
     fs, io,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -19,10 +19,11 @@ use prowess_agent::{
 use prowess_runtime::{
     Action, Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, Tool, Toolbox, files::Journal,
 };
+use prowess_testing::tools::dropped_when;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    server::{Server, answer},
+    server::{Server, answer, nowhere},
     world::{World, several_subscribers},
 };
 
@@ -160,8 +161,10 @@ fn kinds(events: &[Json]) -> Vec<&str> {
 }
 
 /// A model that never replies.
-#[derive(Debug)]
-struct Silent;
+#[derive(Debug, Default)]
+struct Silent {
+    asked: AtomicBool,
+}
 
 impl Model for Silent {
     fn name(&self) -> &str {
@@ -177,6 +180,7 @@ impl Model for Silent {
         _: &'a prowess_agent::ChatRequest,
         _: &'a (dyn Fn(prowess_agent::Delta<'_>) + Send + Sync),
     ) -> prowess_agent::ModelFuture<'a> {
+        self.asked.store(true, Ordering::SeqCst);
         Box::pin(std::future::pending())
     }
 }
@@ -366,10 +370,11 @@ mod everything_that_happens_is_written_down {
     #[tokio::test]
     async fn a_turn_that_is_cancelled_has_an_end() {
         let (trace, lines) = memory();
-        let agent = Agent::new(Arc::new(Silent)).with_shared(trace);
+        let model = Arc::new(Silent::default());
+        let agent = Agent::new(model.clone()).with_shared(trace);
         let session = Session::new("s");
-        let waited = tokio::time::timeout(Duration::from_millis(20), agent.ask(&session, "hello"));
-        assert!(waited.await.is_err());
+        let is_asked = || model.asked.load(Ordering::SeqCst);
+        dropped_when("the model is asked", is_asked, agent.ask(&session, "hello")).await;
         let events = events(&lines);
         assert_eq!(kinds(&events), ["trace", "began", "said", "asked", "ended"]);
         assert_eq!(events[4]["error"], "cancelled");
@@ -405,16 +410,19 @@ mod everything_that_happens_is_written_down {
 mod what_happens_is_told_as_spans {
     use super::*;
 
-    fn collector(url: String) -> Collector {
+    /// Longer than a collector that answers takes.
+    const PATIENT: Duration = Duration::from_secs(30);
+
+    fn collector(url: String, timeout: Duration) -> Collector {
         let headers = vec![("x-team".to_owned(), "sea".to_owned())];
-        let (service, timeout) = ("specs".to_owned(), Duration::from_secs(2));
+        let service = "specs".to_owned();
         Collector { url, headers, protocol: CollectorProtocol::Json, service, timeout }
     }
 
     /// Runs a future while its spans are exported.
-    fn sending<T>(url: String, run: impl Future<Output = T>) -> (T, SpanExporter) {
+    fn sending<T>(collector: Collector, run: impl Future<Output = T>) -> (T, SpanExporter) {
         several_subscribers();
-        let (otlp, sending) = Otlp::start(collector(url));
+        let (otlp, sending) = Otlp::start(collector);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         (tracing::subscriber::with_default(otlp, || runtime.block_on(run)), sending)
     }
@@ -422,7 +430,7 @@ mod what_happens_is_told_as_spans {
     /// Returns the spans that a collector got from a run.
     fn spans<T>(run: impl Future<Output = T>) -> (T, Vec<Json>) {
         let server = Server::saying(answer("200 OK", "", "{}"));
-        let (result, sending) = sending(server.url("/v1/traces"), run);
+        let (result, sending) = sending(collector(server.url("/v1/traces"), PATIENT), run);
         sending.finish().unwrap();
         let mut spans = Vec::new();
         for asked in server.asked() {
@@ -569,11 +577,12 @@ mod what_happens_is_told_as_spans {
 
     #[test]
     fn a_turn_that_is_cancelled_ends_its_spans() {
-        let agent = Agent::new(Arc::new(Silent)).with(Spans::new("sailor"));
+        let model = Arc::new(Silent::default());
+        let agent = Agent::new(model.clone()).with(Spans::new("sailor"));
         let (_, spans) = spans(async {
             let session = Session::new("s");
-            let asking = agent.ask(&session, "hello");
-            tokio::time::timeout(Duration::from_millis(20), asking).await.unwrap_err()
+            let is_asked = || model.asked.load(Ordering::SeqCst);
+            dropped_when("the model is asked", is_asked, agent.ask(&session, "hello")).await;
         });
         let names: Vec<&str> = spans.iter().map(|it| it["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["chat silent", "invoke_agent sailor"]);
@@ -583,21 +592,22 @@ mod what_happens_is_told_as_spans {
 
     #[test]
     fn a_collector_that_does_not_answer_holds_nobody_up() {
-        let nobody = Server::saying("").url("/v1/traces");
+        let nobody = format!("http://{}/v1/traces", nowhere());
         let broken = Server::saying(answer("503 Busy", "", ""));
         let hanging = Server::new(|_, _| {
-            std::thread::sleep(Duration::from_secs(10));
+            std::thread::sleep(Duration::from_secs(60));
             Ok(())
         });
-        for (url, why) in [
-            (nobody, "Connection refused"),
-            (broken.url("/"), "the collector answers 503"),
-            (hanging.url("/"), "timed out after 2 s"),
-            ("ftp://example.com".to_owned(), "expected `http:` or `https:`"),
+        for (url, timeout, why) in [
+            (nobody, PATIENT, "Connection refused"),
+            (broken.url("/"), PATIENT, "the collector answers 503"),
+            (hanging.url("/"), Duration::from_secs(1), "timed out after 1 s"),
+            ("ftp://example.com".to_owned(), PATIENT, "expected `http:` or `https:`"),
         ] {
             let agent = agent(looker(), vec![Arc::new(Spans::new("sailor"))]);
-            let (answer, sending) =
-                sending(url, async { agent.ask(&Session::new("s"), "look").await.unwrap() });
+            let (answer, sending) = sending(collector(url, timeout), async {
+                agent.ask(&Session::new("s"), "look").await.unwrap()
+            });
             assert_eq!(answer.message.content, "I have seen the sea.");
             let error = sending.finish().unwrap_err();
             assert!(error.starts_with("4 spans were not sent: ") && error.contains(why), "{error}");

@@ -1,22 +1,25 @@
 //! Asking an agent at the command line.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
     process::{Child, Command, Stdio},
     sync::mpsc::{RecvTimeoutError, Sender, channel},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Signal, kill_process},
+};
 use serde_json::{Value as Json, json};
 
 use crate::{
     model_server::{Answer, KEY, ModelServer},
     server::answer,
-    world::{Ran, World, program, with_code},
+    world::{Ran, World, program, until, with_code},
 };
 
 /// Runs `ask` with a server and a key.
@@ -71,26 +74,17 @@ pub(crate) fn hear(source: &mut impl std::io::Read, what: &str) -> String {
     String::from_utf8_lossy(&heard).into_owned()
 }
 
-/// Waits until a server has had this many requests.
-fn until_asked(server: &ModelServer, times: usize) {
-    let start = Instant::now();
-    while server.requests().len() < times {
-        assert!(start.elapsed() < Duration::from_secs(15), "it is not asked");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// Waits until a child ends.
 fn ended(child: &mut Child) -> Option<i32> {
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(15) {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    panic!("it does not end");
+    until("it has ended", || child.try_wait().unwrap().is_some());
+    child.wait().unwrap().code()
+}
+
+/// Returns whether a child can write to its standard output, which is a pipe.
+fn is_writable(child: &Child) -> bool {
+    let pipe = File::options().write(true).open(format!("/proc/{}/fd/1", child.id())).unwrap();
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(&pipe, PollFlags::OUT)], Some(&now)).unwrap() > 0
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -795,7 +789,7 @@ mod what_happens_can_be_seen {
         let ran = world.run_script(&script);
         assert_eq!(ran.stdout(), "");
         assert!(!ran.stderr.contains("error") && !ran.stderr.contains("panic"), "{}", ran.stderr);
-        assert!(server.was_hung_up());
+        server.until_hung_up();
     }
 }
 
@@ -1258,7 +1252,7 @@ mod a_session_is_kept {
         ]);
         let world = World::new();
         let mut child = start(&world, &server, &["Write it", "--session", "s", "--yes"]);
-        until_asked(&server, 2);
+        server.until_asked(2);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(world.path("once.txt").exists());
@@ -1277,7 +1271,7 @@ mod a_session_is_kept {
             let server = ModelServer::start([half(), half(), Answer::text("whole")]);
             let world = World::new();
             let mut child = start(&world, &server, &["Speak", "--json"]);
-            until_asked(&server, 1);
+            server.until_asked(1);
             signal(&child, kind);
             assert_eq!(ended(&mut child), Some(1));
             let document: Json = serde_json::from_reader(child.stdout.unwrap()).unwrap();
@@ -1285,10 +1279,10 @@ mod a_session_is_kept {
             assert_eq!(document["error"], why);
 
             let mut child = start(&world, &server, &["Speak"]);
-            until_asked(&server, 2);
+            server.until_asked(2);
             signal(&child, kind);
             assert_eq!(ended(&mut child), Some(1));
-            assert!(server.was_hung_up());
+            server.until_hung_up();
             let mut stderr = String::new();
             child.stderr.unwrap().read_to_string(&mut stderr).unwrap();
             assert!(stderr.contains("prowess ask --resume 2"), "{stderr}");
@@ -1349,9 +1343,9 @@ mod a_session_is_kept {
         let world = World::new();
         let mut child = start(&world, &server, &["Speak"]);
         hear(child.stdout.as_mut().unwrap(), "many");
-        // From now on all output blocks until it is read.
-        thread::sleep(Duration::from_millis(500));
+        until("all output blocks until it is read", || !is_writable(&child));
         signal(&child, Signal::INT);
+        // Time to end, if it could.
         thread::sleep(Duration::from_millis(500));
         assert_eq!(child.try_wait().unwrap(), None, "it is held up");
         signal(&child, Signal::INT);
@@ -1408,7 +1402,7 @@ mod a_session_is_kept {
         });
         let world = World::new().file("few.toml", "[agent]\nkeep_sessions = 3\n");
         let mut held = start(&world, &server, &["Wait"]);
-        until_asked(&server, 1);
+        server.until_asked(1);
         let few = ["--config", "few.toml"];
         assert_eq!(
             ask(&world, &server, &["Mine", "--session", "mine", few[0], few[1]]).code,
@@ -1465,7 +1459,7 @@ mod a_session_is_kept {
         let server = ModelServer::start([Answer::text("half").then_hang()]);
         let world = World::new();
         let mut child = start(&world, &server, &["Speak", "--session", "s"]);
-        until_asked(&server, 1);
+        server.until_asked(1);
         let ran = ask(&world, &server, &["Me too", "--session", "s"]);
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains("another process"), "{}", ran.stderr);

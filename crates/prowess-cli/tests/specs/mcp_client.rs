@@ -15,8 +15,8 @@ use serde_json::{Value as Json, json};
 use tempfile::NamedTempFile;
 
 use crate::{
-    mcp_messages::{At, PATIENCE, Revision, V2025, client, meant},
-    world::{SKILLS, World, until},
+    mcp_messages::{At, Revision, V2025, client, meant},
+    world::{PATIENCE, SKILLS, World, until},
 };
 
 /// The program, serving over its stdin and stdout, and its client. Ended when dropped.

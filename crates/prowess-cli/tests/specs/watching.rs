@@ -7,7 +7,6 @@ use std::{
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
-    time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,11 +14,8 @@ use serde_json::Value as Json;
 
 use crate::{
     model_server::{Answer, KEY, ModelServer},
-    world::{World, program},
+    world::{PATIENCE, World, program, until},
 };
-
-/// Much less than the interval of the library's own scans.
-const SOON: Duration = Duration::from_secs(20);
 
 fn text(name: &str, description: &str) -> String {
     format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n")
@@ -52,7 +48,8 @@ impl Following {
     }
 
     fn line(&self) -> String {
-        self.lines.recv_timeout(SOON).expect("a line comes soon")
+        // The library scans by itself only after a minute.
+        self.lines.recv_timeout(PATIENCE).expect("a line comes")
     }
 
     fn json(&self) -> Json {
@@ -66,11 +63,7 @@ impl Following {
     }
 
     fn ended(&mut self) -> (Option<i32>, String) {
-        let start = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(start.elapsed() < SOON, "it does not end");
-            thread::sleep(Duration::from_millis(5));
-        }
+        until("it has ended", || self.child.try_wait().unwrap().is_some());
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         (self.child.wait().unwrap().code(), said)
@@ -141,11 +134,7 @@ mod a_keeper_hears_of_changes {
         assert_eq!(skills(), ["zz-last"]);
         let paint = "Paint stripes on a zebra. Use when a zebra has lost its stripes.";
         let world = world.skill("paint-zebra", paint);
-        let start = Instant::now();
-        while skills() != ["paint-zebra", "zz-last"] {
-            assert!(start.elapsed() < SOON, "it never came");
-            thread::sleep(Duration::from_millis(100));
-        }
+        until("the skill is there", || skills() == ["paint-zebra", "zz-last"]);
         typing.write_all(b"My zebra has lost its stripes.\n").unwrap();
         drop(typing);
         assert!(child.wait().unwrap().success());
@@ -200,10 +189,7 @@ mod where_the_system_cannot_tell_somebody_looks {
         for number in 0..20 {
             world.write(format!("skills/one/folder-{number:02}/notes.md"), "x");
         }
-        let start = Instant::now();
-        while !following.line().contains("folder-19") {
-            assert!(start.elapsed() < SOON);
-        }
+        while !following.line().contains("folder-19") {}
         world.write("skills/one/folder-19/notes.md", "more");
         assert_eq!(following.line(), "~ one  folder-19/notes.md");
         let (code, said) = following.end(Signal::INT);
@@ -263,7 +249,6 @@ mod the_list_can_be_followed {
             .map(|it| (address(it), it.clone()))
             .collect();
         let mut agrees = |what: &str| {
-            let start = Instant::now();
             loop {
                 let listed = world.list_with(&["--dir", "skills", "--dir", "more"]);
                 let listed: BTreeMap<String, Json> =
@@ -271,8 +256,9 @@ mod the_list_can_be_followed {
                 if kept == listed {
                     return;
                 }
-                assert!(start.elapsed() < SOON, "{what}: {kept:?}");
-                let library_changes = following.json();
+                let next = following.lines.recv_timeout(PATIENCE);
+                let next = next.unwrap_or_else(|_| panic!("{what}: {kept:?}"));
+                let library_changes: Json = serde_json::from_str(&next).unwrap();
                 match library_changes["event"].as_str().unwrap() {
                     "added" | "changed" => drop(
                         kept.insert(address(&library_changes), library_changes["skill"].clone()),

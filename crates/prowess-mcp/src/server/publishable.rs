@@ -124,7 +124,8 @@ fn files(skill: &Skill, authorizer: &Authorizer) -> Vec<Resource> {
     let mut files = skill.resources().to_vec();
     files.retain(|file| {
         let path = folder.as_ref().map(|it| it.join(&*file.path));
-        uri::is_valid_path(&file.path) && path.is_none_or(|it| authorizer.can_disclose_file(skill, &it))
+        uri::is_valid_path(&file.path)
+            && path.is_none_or(|it| authorizer.can_disclose_file(skill, &it))
     });
     files
 }

@@ -23,6 +23,9 @@ use crate::{
     world::{World, until},
 };
 
+/// The timeout of a server that does not wait for long.
+const BRIEF: Duration = Duration::from_secs(2);
+
 mod any_number_of_clients_are_served_over_http {
     use super::*;
 
@@ -70,7 +73,7 @@ mod any_number_of_clients_are_served_over_http {
         until("the place of the session is free", || begin(&host).status == 200);
         assert_eq!(begin(&host).status, 503);
 
-        let http = Http { sessions: 3, connections: 2, ..few() };
+        let http = Http { sessions: 3, connections: 2, idle: BRIEF, ..Http::default() };
         let host = within(http, Toolbox::new(authorizer()));
         let sessions: Vec<At> = (0..3).map(|_| host.at.session()).collect();
         until("silent sessions make room", || begin(&host).status == 200);
@@ -209,7 +212,7 @@ mod no_client_over_http_brings_the_server_down {
 
     #[test]
     fn a_client_that_takes_its_time_is_not_waited_for() {
-        let host = within(few(), Toolbox::new(authorizer()));
+        let host = within(Http { patience: BRIEF, ..Http::default() }, Toolbox::new(authorizer()));
         let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
         let body = "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
         for (sent, expected) in [
@@ -231,7 +234,7 @@ mod no_client_over_http_brings_the_server_down {
     fn a_client_that_does_not_read_its_answer_is_cut_off() {
         let calls = Calls { output: 1 << 26, ..Calls::default() };
         let toolbox = Toolbox::new(authorizer()).with(Arc::new(Long)).with_calls(calls);
-        let host = within(Http { connections: 1, ..few() }, toolbox);
+        let host = within(Http { connections: 1, patience: BRIEF, ..Http::default() }, toolbox);
         let at = host.at.with("MCP-Protocol-Version", "2026-07-28");
         let at = at.with("Mcp-Method", "tools/call").with("Mcp-Name", "long");
         let at = at.with("Content-Type", "application/json");
@@ -278,12 +281,6 @@ fn within(http: Http, toolbox: Toolbox) -> McpHost {
     let library = Arc::new(world().load());
     let served = ServerState::new(Arc::new(library), toolbox, ServeOptions::default());
     McpHost::of(SkillServer::new(Arc::new(served)), http)
-}
-
-/// Returns settings with short timeouts.
-fn few() -> Http {
-    let idle = Duration::from_millis(900);
-    Http { patience: Duration::from_millis(400), idle, ..Http::default() }
 }
 
 fn authorizer() -> Arc<Authorizer> {

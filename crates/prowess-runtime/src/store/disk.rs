@@ -257,8 +257,9 @@ struct StagedName<'l, 's> {
 impl<'l, 's> StagedName<'l, 's> {
     fn new(locked: &'l LockedDirectory<'s>) -> Result<Self, StoreError> {
         let mut random = [0_u8; 8];
-        getrandom::fill(&mut random)
-            .map_err(|error| write_error(locked.root.path(), StateAfter::Unchanged, error.into()))?;
+        getrandom::fill(&mut random).map_err(|error| {
+            write_error(locked.root.path(), StateAfter::Unchanged, error.into())
+        })?;
         let name = format!("{STAGING}{:016x}", u64::from_ne_bytes(random)).into();
         Ok(Self { locked, name, is_kept: false })
     }

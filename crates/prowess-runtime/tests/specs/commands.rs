@@ -1,8 +1,8 @@
 //! The tool `execute_command`: permitted and refused commands.
 
 use std::{
-    fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
+    fs::{self, OpenOptions},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
@@ -17,8 +17,11 @@ use prowess_runtime::{
     sandbox::{Chunk, RunLimits, SandboxLevel},
     tools::ExecuteCommand,
 };
+use rustix::fs::OFlags;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
+
+use crate::world::until;
 
 mod only_listed_commands_run {
     use super::*;
@@ -751,10 +754,10 @@ mod what_runs_is_held {
     #[test]
     fn what_only_reads_is_given_nothing_to_write() {
         for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
-            let stage = Stage { most, ..Stage::new().listing(&["sleep", "sort -o"]) };
+            let stage = Stage { most, ..Stage::new().listing(&["cat", "sort -o"]) };
             let root = stage.root();
             // A person works at the same time.
-            let outcome = during(|| write_own(&root), || stage.call("sleep 1"));
+            let outcome = during(&root, || write_own(&root), || stage.call("cat gate"));
             assert_eq!(
                 (outcome.status, outcome.denied),
                 (OutcomeStatus::Ok, Vec::new()),
@@ -773,8 +776,8 @@ mod what_runs_is_held {
         for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage { most, ..Stage::new().listing(&["sh", "mv"]) };
             let root = stage.root();
-            fs::write(root.join("waits"), "sleep 1").unwrap();
-            let outcome = during(|| write_own(&root), || stage.call("sh waits"));
+            fs::write(root.join("waits"), "cat gate").unwrap();
+            let outcome = during(&root, || write_own(&root), || stage.call("sh waits"));
             assert_eq!(outcome.status, OutcomeStatus::Failed, "{most}");
             for name in OWN {
                 assert!(!root.join(name).exists(), "{most}: {name}");
@@ -854,11 +857,23 @@ mod what_runs_is_held {
         }
     }
 
-    /// Runs an action during a call.
-    fn during(something: impl FnOnce() + Send, call: impl FnOnce() -> Outcome) -> Outcome {
+    /// Runs an action during a call of a command that reads from the pipe `gate` to its end.
+    fn during(
+        root: &Path,
+        something: impl FnOnce() + Send,
+        call: impl FnOnce() -> Outcome,
+    ) -> Outcome {
+        let gate = root.join("gate");
+        assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
         thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(Duration::from_millis(500));
+                let mut open = OpenOptions::new();
+                let open = open.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+                let mut writer = None;
+                until("the command reads", || {
+                    writer = open.open(&gate).ok();
+                    writer.is_some()
+                });
                 something();
             });
             call()

