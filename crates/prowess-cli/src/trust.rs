@@ -32,7 +32,7 @@ pub(crate) fn ask_for_trust(
     if is_trusted {
         return global.clone();
     }
-    leave_out_untrusted(config, global, Undecided::Ask, printer)
+    leave_out_untrusted(config, global, UndecidedTrust::Ask, printer)
 }
 
 /// Like [`ask_for_trust`], where only skills of these names act: nobody is asked about a project
@@ -57,18 +57,18 @@ pub(crate) fn ask_for_trust_in<'a>(
         let path = skill.map(|it| real_path(&it.origin.path));
         path.is_some_and(|it| directories.iter().any(|dir| it.starts_with(dir)))
     });
-    let how = if is_about_project { Undecided::Ask } else { Undecided::LeaveOut };
+    let how = if is_about_project { UndecidedTrust::Ask } else { UndecidedTrust::LeaveOut };
     Ok(leave_out_untrusted(config, global, how, printer))
 }
 
 /// Like [`ask_for_trust`], for commands that only show what an agent would have, and ask nobody.
 pub(crate) fn without_untrusted(config: &Config, global: &Global, printer: &mut Printer) -> Global {
-    leave_out_untrusted(config, global, Undecided::Note, printer)
+    leave_out_untrusted(config, global, UndecidedTrust::Note, printer)
 }
 
 /// What to do about an undecided project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Undecided {
+enum UndecidedTrust {
     /// Ask the person at the terminal, and note what is left out.
     Ask,
     /// Note what is left out.
@@ -80,7 +80,7 @@ enum Undecided {
 fn leave_out_untrusted(
     config: &Config,
     global: &Global,
-    how: Undecided,
+    how: UndecidedTrust,
     printer: &mut Printer,
 ) -> Global {
     let mut acting = global.clone();
@@ -205,10 +205,11 @@ fn may_act(
     folder: &Path,
     directories: &[PathBuf],
     file: Option<&TrustFile>,
-    how: Undecided,
+    how: UndecidedTrust,
     printer: &mut Printer,
 ) -> bool {
-    let is_asked = how == Undecided::Ask && io::stdin().is_terminal() && io::stderr().is_terminal();
+    let is_asked =
+        how == UndecidedTrust::Ask && io::stdin().is_terminal() && io::stderr().is_terminal();
     let here = env::current_dir().and_then(fs::canonicalize);
     let is_here = here.is_ok_and(|it| project_of(&it) == folder);
     let typed = if is_here { ".".to_owned() } else { shell_quote(&folder.to_string_lossy()) };
@@ -236,7 +237,7 @@ fn may_act(
         }
         Some(false) | None => {}
     }
-    if how == Undecided::LeaveOut {
+    if how == UndecidedTrust::LeaveOut {
         return false;
     }
     let why = match is_remembered {

@@ -922,7 +922,7 @@ mod what_is_wrong_is_said_with_its_line {
     }
 
     #[test]
-    fn what_a_server_is_set_is_not_shown() {
+    fn what_a_server_is_given_is_not_shown() {
         let url = "https://me:s3cret@example.org/mcp?token=s3cret";
         let user = format!(
             "[servers.docs]\nurl = \"{url}\"\nheaders = {{ Authorization = \"s3cret\" }}\n\
