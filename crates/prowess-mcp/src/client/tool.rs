@@ -226,7 +226,7 @@ fn sanitize(text: &str) -> String {
 fn rewrite_strings(value: &mut Value, is_meant: fn(&str) -> bool, rewrite: fn(&str) -> String) {
     match value {
         Value::Array(values) => {
-            values.iter_mut().for_each(|it| rewrite_strings(it, is_meant, rewrite))
+            values.iter_mut().for_each(|it| rewrite_strings(it, is_meant, rewrite));
         }
         Value::Object(values) => {
             for (key, value) in values {
