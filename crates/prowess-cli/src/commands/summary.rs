@@ -137,6 +137,10 @@ fn advise(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
             format!("prowess check {} --fix --rename name", paths(directories)),
             format!("rename {} to match the folder", count(*skills, "skill")),
         ),
+        Suggestion::Lowercase { directories, skills } => (
+            format!("prowess check {} --fix --rename lowercase", paths(directories)),
+            format!("make the names of {} and of their folders lowercase", count(*skills, "skill")),
+        ),
         Suggestion::Check { directories, skills } => (
             format!("prowess check {}", paths(directories)),
             format!("see what to change in {}", count(*skills, "skill")),

@@ -29,6 +29,13 @@ pub enum Suggestion<'a> {
         /// The number of skills that it helps.
         skills: usize,
     },
+    /// Make the names of skills in these directories and of their folders lowercase, with hyphens.
+    Lowercase {
+        /// The directories.
+        directories: Vec<&'a Path>,
+        /// The number of skills that it helps.
+        skills: usize,
+    },
     /// Make the skills of a directory available to clients that do not read it, in one that they
     /// do.
     Share {
@@ -73,6 +80,7 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     let mut all: Vec<(Urgency, Suggestion<'a>)> = Vec::new();
     let (mut fixable, mut others) = (Tally::default(), Tally::default());
     let (mut folders, mut names) = (Tally::default(), Tally::default());
+    let mut malformed = Tally::default();
     let mut shadowed: Vec<&'a ExaminedSkill> = Vec::new();
     let (mut truncated, mut first_truncated) = (Tally::default(), None);
     for location in &checkup.locations {
@@ -85,6 +93,7 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
                     Kind::Fixable => &mut fixable,
                     Kind::Misnamed(NameToChange::Folder) => &mut folders,
                     Kind::Misnamed(NameToChange::Skill) => &mut names,
+                    Kind::Malformed => &mut malformed,
                     Kind::Shadowed => {
                         shadowed.push(skill);
                         continue;
@@ -108,6 +117,9 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
         let Tally { directories, skills, .. } = tally;
         all.push((urgency, Suggestion::Rename { which, directories, skills: skills.len() }));
     }
+    let urgency = malformed.urgency();
+    let Tally { directories, skills, .. } = malformed;
+    all.push((urgency, Suggestion::Lowercase { directories, skills: skills.len() }));
     let urgency = others.urgency();
     let Tally { directories, skills, .. } = others;
     all.push((urgency, Suggestion::Check { directories, skills: skills.len() }));
@@ -185,6 +197,8 @@ impl<'a> Tally<'a> {
 enum Kind {
     Fixable,
     Misnamed(NameToChange),
+    /// Neither its name nor that of its folder is valid, and in lowercase both are.
+    Malformed,
     Shadowed,
     Truncated,
     Other,
@@ -209,12 +223,37 @@ fn kind(diagnosis: &Diagnosis, skill: &ExaminedSkill) -> Kind {
         Verdict::Shadowed => Kind::Shadowed,
         Verdict::Cut if !reasons.clone().all(|it| it.is_fixable) => Kind::Truncated,
         _ if reasons.clone().next().is_none() => Kind::Other,
+        _ if reasons.clone().any(|it| is_form_of_name(it.symptom))
+            && reasons.clone().all(|it| is_about_name(it.symptom)) =>
+        {
+            kind_of_malformed(diagnosis, skill)
+        }
         _ if reasons.clone().all(|it| it.is_fixable) => Kind::Fixable,
         _ if reasons.all(|it| matches!(it.symptom, Some(Symptom::NameNotFolder(_)))) => {
             let path = diagnosis.path.as_deref().unwrap_or(&skill.path);
             let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
             misnamed(&skill.name, &folder.to_string_lossy()).map_or(Kind::Other, Kind::Misnamed)
         }
+        _ => Kind::Other,
+    }
+}
+
+fn is_form_of_name(symptom: Option<Symptom>) -> bool {
+    matches!(symptom, Some(Symptom::NameForm(_)))
+}
+
+fn is_about_name(symptom: Option<Symptom>) -> bool {
+    is_form_of_name(symptom) || matches!(symptom, Some(Symptom::NameNotFolder(_)))
+}
+
+/// Returns the kind of help for a name with characters that are not allowed: that of the folder, if
+/// it has none.
+fn kind_of_malformed(diagnosis: &Diagnosis, skill: &ExaminedSkill) -> Kind {
+    let path = diagnosis.path.as_deref().unwrap_or(&skill.path);
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+    match misnamed(&skill.name, &folder.to_string_lossy()) {
+        Some(NameToChange::Skill) => Kind::Misnamed(NameToChange::Skill),
+        None if skill.name.contains(char::is_alphanumeric) => Kind::Malformed,
         _ => Kind::Other,
     }
 }
