@@ -117,10 +117,14 @@ impl LimitArgs {
     #[cfg(feature = "mcp")]
     pub(crate) fn warn_about_servers(&self, printer: &mut Printer) {
         if self.unsandboxed {
-            printer.warning("`--unsandboxed` is not for servers: they always run in the sandbox");
+            printer.warning(
+                "`--unsandboxed` does not apply to servers, which always run in the sandbox",
+            );
         }
         if !self.write.is_empty() {
-            printer.warning("`--write` is not for servers: `write = [\"DIR\"]` in `[servers.LABEL]` lets one write there");
+            printer.warning(
+                "`--write` does not apply to servers; use `write = [\"DIR\"]` in `[servers.LABEL]`",
+            );
         }
     }
 

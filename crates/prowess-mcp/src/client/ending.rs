@@ -40,7 +40,7 @@ fn not_json_rpc(line: &str, outcome: Outcome) -> Outcome {
     let line = one_line(&without_sequences(line)).replace('`', "'");
     let line = shorten(&line, LENGTH);
     let before = outcome.message.as_deref().unwrap_or_default();
-    let message = format!("{before}: its output is not JSON-RPC, and begins with `{line}`");
+    let message = format!("{before}; its output is not JSON-RPC, and begins with `{line}`");
     let hint = "an MCP server may only write messages to standard output; logs belong to standard error, and some servers need an argument such as `stdio`";
     Outcome { message: Some(message), hint: Some(hint.to_owned()), ..outcome }
 }

@@ -134,11 +134,14 @@ impl McpServer {
     }
 
     /// Reports changed protected files where it can write, if one of its tools was called since the
-    /// last report. Each change is reported once, and logged.
+    /// last report. Each change is reported once, and logged; the report is also among the
+    /// [warnings](prowess_runtime::Authorizer::take_warnings).
     pub async fn changes(&self) -> Option<String> {
         let Source { server, authorizer, prefix, was_called, .. } = &self.source;
         let watch = self.watch.as_ref().filter(|_| was_called.swap(false, Ordering::Relaxed));
-        changes(watch, server, authorizer, prefix).await
+        let report = changes(watch, server, authorizer, prefix).await;
+        report.iter().for_each(|it| authorizer.warn(it));
+        report
     }
 
     /// Stops it: asks it to end, kills it if it does not, and returns its outcome. Changed
@@ -151,9 +154,8 @@ impl McpServer {
             Some(running) => {
                 let ended = running.stop(patience.stop).await;
                 let Source { server, authorizer, prefix, .. } = &source;
-                if let Some(said) = changes(watch.as_ref(), server, authorizer, prefix).await {
-                    authorizer.warn(said);
-                }
+                let report = changes(watch.as_ref(), server, authorizer, prefix).await;
+                report.into_iter().for_each(|it| authorizer.warn(it));
                 ended.into()
             }
             None if closed.is_ok() => Outcome::ok(Value::Null),
@@ -187,14 +189,13 @@ pub(super) async fn changes(
     authorizer: &Authorizer,
     prefix: &str,
 ) -> Option<String> {
-    let said = watch?.report(server).await?;
-    let (decision, by) = ("ran", "server");
+    let report = watch?.report(server).await?;
     authorizer.audit.record(&AuditEntry {
         tool: prefix,
-        what: &said,
-        decision,
-        by,
+        what: &report,
+        decision: "ran",
+        by: "server",
         ..AuditEntry::default()
     });
-    Some(said)
+    Some(report)
 }
