@@ -47,12 +47,9 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Returns the command line with its examples.
     pub(crate) fn command_with_examples() -> clap::Command {
-        let command = Self::command();
-        let flags = command.get_arguments().filter(|it| it.is_global_set());
-        let flags: Vec<String> =
-            flags.filter_map(|it| Some(format!("--{}", it.get_long()?))).collect();
-        let line = format!("{GLOBAL}: {}; see `prowess --help`\n", flags.join(", "));
-        examples::add_examples(with_global_options(command, &line))
+        let line =
+            format!("{GLOBAL}: --dir, --preset, --json, --quiet and more; see `prowess -h`\n");
+        examples::add_examples(with_global_options(Self::command(), &line))
     }
 
     /// Parses the command line.
@@ -187,7 +184,7 @@ pub(crate) struct Global {
     /// When to use colours
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) color: Color,
-    /// Print no notes or warnings
+    /// Print no notes or warnings, except about safety
     #[arg(short, long, global = true, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
     /// Print more detail

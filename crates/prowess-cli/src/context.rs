@@ -6,6 +6,7 @@ use std::{
     fmt::Display,
     fs::{self, File},
     io::BufReader,
+    mem,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -237,7 +238,7 @@ fn here_directories(global: &Global) -> Vec<Directory> {
 fn note_sources(config: &Config, options: &Options, library: &Library, printer: &mut Printer) {
     let enabled = &config.skill.enabled;
     if !enabled.value {
-        printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
+        printer.note(&format!("skills are disabled by `skill.enabled` ({})", enabled.origin));
         return;
     }
     if options.home.is_none()
@@ -637,20 +638,53 @@ pub(crate) fn shell_quote(word: &str) -> String {
     }
 }
 
-/// Notes which settings files were ignored, and which settings of a project's file.
+/// Notes once in a command, in one line, which settings files were ignored, and which settings of a
+/// project's file.
 pub(crate) fn note_ignored_settings(config: &Config, printer: &mut Printer) {
-    for (path, why) in &config.ignored_files {
-        let path = path.display();
-        printer.warning(&format!("ignored `{path}`: {why}; use `--config` to read it"));
+    if mem::replace(&mut printer.has_noted_ignored_settings, true) {
+        return;
     }
-    for ignored in &config.ignored {
-        let IgnoredSetting { key, origin, entries, reason, .. } = ignored;
-        let what = match entries.is_empty() {
-            true => format!("`{key}`"),
-            false => format!("{} in `{key}`", quote_entries(entries)),
-        };
-        printer.warning(&format!("ignored {what} ({origin}): {reason}"));
+    let config_command = printer.with_directory_flags("`prowess config`");
+    match (&config.ignored_files[..], &config.ignored[..]) {
+        ([], []) => {}
+        ([file], []) => printer.warning(&describe_ignored_file(file)),
+        ([], [one]) => {
+            let ignored = describe_ignored(one);
+            printer.warning(&format!("{ignored}; see {config_command}"));
+        }
+        (files, settings) => {
+            let mut names: Vec<Cow<'_, str>> =
+                files.iter().map(|it| it.0.to_string_lossy()).collect();
+            names.extend(settings.iter().map(|it| it.key.into()));
+            names.dedup();
+            let names = quote_entries(&names);
+            let of = match &config.project {
+                Some(project) => format!(" ({})", project.path.display()),
+                None => String::new(),
+            };
+            printer.warning(&format!("ignored {names}{of}; {config_command} explains why"));
+        }
     }
+}
+
+fn describe_ignored_file((path, why): &(PathBuf, &'static str)) -> String {
+    format!("ignored `{}`: {why}; use `--config` to read it", path.display())
+}
+
+fn describe_ignored(ignored: &IgnoredSetting) -> String {
+    let IgnoredSetting { key, origin, entries, reason, .. } = ignored;
+    let what = match entries.is_empty() {
+        true => format!("`{key}`"),
+        false => format!("{} in `{key}`", quote_entries(entries)),
+    };
+    format!("ignored {what} ({origin}): {reason}")
+}
+
+/// Explains which settings files were ignored, and which settings of a project's file, each in a
+/// line, and what to do about it.
+pub(crate) fn explain_ignored_settings(config: &Config, printer: &mut Printer) {
+    config.ignored_files.iter().for_each(|it| printer.warning(&describe_ignored_file(it)));
+    config.ignored.iter().for_each(|it| printer.warning(&describe_ignored(it)));
     if printer.quiet {
         return;
     }

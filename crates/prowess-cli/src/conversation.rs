@@ -185,7 +185,7 @@ impl Conversation {
         if let Some(servers) = self.stack.servers.clone() {
             self.wait(async move { servers.close().await });
         }
-        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
     }
 
     /// Ends the conversation: sends the last spans, unless a signal comes first, and reports events
@@ -198,7 +198,7 @@ impl Conversation {
         {
             printer.warning(&error);
         }
-        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
         // A person who interrupts a question is not going to answer it.
         self.runtime.shutdown_background();
     }

@@ -222,7 +222,7 @@ const EXAMPLES: &[Examples] = &[
     (
         "servers login",
         &[
-            ("prowess servers login docs", "in a browser"),
+            ("prowess servers login docs", "log in with a browser"),
             ("prowess servers login docs --device", "log in with a code, on any device"),
         ],
     ),

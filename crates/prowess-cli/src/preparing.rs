@@ -146,7 +146,7 @@ pub(crate) async fn prepare(
             })
         }
         None => {
-            printer.error_text("it was interrupted; nothing was installed");
+            printer.error_text("interrupted; nothing was installed");
             Ok(PrepareResult::Failed(ExitStatus::Failure))
         }
     }
@@ -246,7 +246,7 @@ fn report_error(error: &PrepareError, name: &str, printer: &mut Printer) -> Exit
         PrepareError::Lock { .. } => {
             printer.hint(&format!("`prowess prepare {name} --update` chooses new versions"));
         }
-        PrepareError::Offline => printer.hint("leave `--offline` out to download it"),
+        PrepareError::Offline => printer.hint("run without `--offline` to download it"),
         _ => {}
     }
     match error {

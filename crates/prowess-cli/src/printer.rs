@@ -84,6 +84,10 @@ pub(crate) struct Printer {
     typed: String,
     /// Whether any data was printed.
     has_data: bool,
+    /// Whether ignored settings were noted, which is done once per command.
+    pub(crate) has_noted_ignored_settings: bool,
+    /// The warnings that were printed.
+    warnings: Vec<String>,
     /// The errors and hints that were printed.
     errors: Vec<String>,
     hints: Vec<String>,
@@ -119,6 +123,8 @@ impl Printer {
             colored,
             typed: context::directory_flags(global),
             has_data: false,
+            has_noted_ignored_settings: false,
+            warnings: Vec::new(),
             errors: Vec::new(),
             hints: Vec::new(),
         }
@@ -260,6 +266,15 @@ impl Printer {
     pub(crate) fn warning(&mut self, text: &str) {
         if !self.quiet {
             self.print_message(WARNING, "warning", text);
+            self.warnings.push(text.to_owned());
+        }
+    }
+
+    /// Prints a warning that concerns safety, with `--quiet` too, unless it was printed before.
+    pub(crate) fn safety_warning(&mut self, text: &str) {
+        if !self.warnings.iter().any(|it| it == text) {
+            self.print_message(WARNING, "warning", text);
+            self.warnings.push(text.to_owned());
         }
     }
 

@@ -101,7 +101,7 @@ pub struct SettingInfo {
     pub origin: SettingOrigin,
     /// The default value in TOML.
     pub default: String,
-    /// The kind of value, such as "a whole number from 0 on".
+    /// The kind of value, such as "a whole number, 0 or more".
     pub kind: String,
     /// A description in one sentence.
     pub about: &'static str,

@@ -124,10 +124,8 @@ impl Args {
         let asked = self.typed_request();
         let from_stdin = self.file.iter().chain(&asked).filter(|it| *it == "-").count();
         if from_stdin > 1 {
-            return Err(CliError::invalid_input(
-                "stdin can be read only once, but `-` was given twice",
-            )
-            .into());
+            let message = "stdin can be read only once, but `-` was given twice";
+            return Err(CliError::new(message).into());
         }
         let mut prompt = match asked.as_deref() {
             Some("-") => input::read_text("-")?,
@@ -154,7 +152,7 @@ impl Args {
 fn missing_request_error() -> CliError {
     let hint =
         "try `prowess ask \"what is in this repository?\"`, or `prowess chat` for a conversation";
-    CliError::invalid_input("the request is missing").hint(hint)
+    CliError::new("the request is missing").hint(hint)
 }
 
 /// Fails for a request that invokes an unknown skill.

@@ -281,7 +281,7 @@ impl Chat {
             lines.push(format!("{name:7}  {tokens:>8} tokens  {share:>5.1} %"));
         }
         lines.push(format!("so far: {} ({} cached)", renderer.spent, renderer.spent.cached));
-        lines.extend(renderer.cost.map(|cost| format!("that costs {cost:.4}")));
+        lines.extend(renderer.cost.map(|cost| format!("cost so far: {cost:.4}")));
         lines
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if args.approve {
         return approve(&config, args.yes, printer);
     }
-    context::note_ignored_settings(&config, printer);
+    context::explain_ignored_settings(&config, printer);
     let all = config.settings();
     let settings: Vec<&SettingInfo> = all
         .iter()
@@ -179,7 +179,8 @@ fn is_agreed(path: &str) -> Result<bool> {
         return Err(fault.hint("read the file, then run `prowess config --approve --yes`").into());
     }
     let path = safe::line(path);
-    Ok(printer::confirm(&format!("Accept these of `{path}` until it changes?"))? == Some(true))
+    Ok(printer::confirm(&format!("Accept these settings of `{path}` until it changes?"))?
+        == Some(true))
 }
 
 /// Returns a hint with the settings nearest to an unknown key.

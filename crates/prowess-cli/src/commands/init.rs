@@ -59,14 +59,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         [] => {
             "no directory with skills was found here; `prowess new NAME` creates a skill".to_owned()
         }
-        found => format!("it names {}", context::quote_entries(found)),
+        found => format!("it lists {}", context::quote_entries(found)),
     });
     if let Some(project) = &before.project {
         let above = project.path.display();
         printer.warning(&format!("`{above}` no longer applies here, because this file is nearer"));
     }
     // A problem with the file, such as that others can write it, is reported at once.
-    context::note_ignored_settings(&context::config(global)?, printer);
+    context::explain_ignored_settings(&context::config(global)?, printer);
     printer.note("next: `prowess list` shows the skills, `prowess config` the settings");
     Ok(ExitStatus::Success)
 }

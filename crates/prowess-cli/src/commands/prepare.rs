@@ -212,7 +212,7 @@ impl PrepareTarget {
 fn explain(error: &RecipeError) -> (String, Option<&'static str>) {
     let hint = match error {
         RecipeError::NoInterpreter { .. } => {
-            Some("install it, or name it by `run.python` or `run.node` in your settings")
+            Some("install it, or set `run.python` or `run.node` in your settings")
         }
         RecipeError::LeftOut { .. } => {
             Some("install it yourself into a virtual environment, and run with that active")

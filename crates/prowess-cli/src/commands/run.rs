@@ -200,7 +200,7 @@ pub(crate) fn run(
                     tried = Ok(Ok(outcome));
                     is_plan_shown = true;
                 }
-                kit.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+                kit.authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
             }
             // A person who interrupts a question is not going to answer it.
             runtime.shutdown_background();
@@ -208,7 +208,7 @@ pub(crate) fn run(
         }
         Err(outcome) => Ok(*outcome),
     };
-    authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+    authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
     let outcome = tried.as_ref().map_or_else(Outcome::from, Outcome::clone);
     let name = skill.map_or(&*args.name, |it| &it.manifest.name);
     print_outcome(name, skill, &outcome, is_plan_shown, printer)?;
@@ -286,7 +286,8 @@ async fn offer_packages(
         }
         PrepareResult::Declined(_) => {
             let path = safe::line(&script.path).into_owned();
-            printer.error_text(&format!("`{path}` was not run, because it lacks these packages"));
+            printer
+                .error_text(&format!("`{path}` was not run, because these packages are missing"));
             Some(ExitStatus::Failure)
         }
         PrepareResult::NotOffered(_) => None,

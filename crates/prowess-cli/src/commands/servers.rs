@@ -89,7 +89,7 @@ pub(crate) fn run(
         .server_launcher(&config, authorizer.clone(), sandbox)
         .map_err(|it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default()))?;
     let library = context::library_without_notes(global, printer)?;
-    let desk = ServersContext {
+    let servers = ServersContext {
         config,
         authorizer,
         server_launcher,
@@ -102,15 +102,15 @@ pub(crate) fn run(
     let runtime = runtime.context("cannot start the async runtime")?;
     let status = runtime.block_on(async {
         match &args.what {
-            Some(ServersCommand::Show(show)) => desk.show(show, printer).await,
+            Some(ServersCommand::Show(show)) => servers.show(show, printer).await,
             #[cfg(feature = "http")]
-            Some(ServersCommand::Login(login)) => desk.login(login, printer).await,
+            Some(ServersCommand::Login(login)) => servers.login(login, printer).await,
             #[cfg(feature = "http")]
-            Some(ServersCommand::Logout(logout)) => desk.logout(logout, printer).await,
-            None => desk.list(args.label.as_deref(), printer).await,
+            Some(ServersCommand::Logout(logout)) => servers.logout(logout, printer).await,
+            None => servers.list(args.label.as_deref(), printer).await,
         }
     });
-    desk.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+    servers.authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
     status
 }
 

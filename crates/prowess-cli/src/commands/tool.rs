@@ -214,7 +214,7 @@ fn call(
     });
     // Pending work, such as the end of a statement, is not waited for.
     runtime.shutdown_background();
-    authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+    authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
     let is_skill_text = toolbox.find(&args.name).is_some_and(|it| it.is_skill_text(&outcome));
     Ok((outcome, is_skill_text))
 }

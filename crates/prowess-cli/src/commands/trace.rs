@@ -25,8 +25,7 @@ const MAX: u64 = 1024 * 1024 * 1024;
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     if printer.json && args.output.is_some() {
-        let fault =
-            CliError::invalid_input("`--json` prints numbers, and `--output` writes a page");
+        let fault = CliError::new("`--json` prints numbers, and `--output` writes a page");
         return Err(fault.hint("leave one of them out").into());
     }
     let path = args.file.display();

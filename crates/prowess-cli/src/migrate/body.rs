@@ -111,7 +111,7 @@ impl Body {
                     let kind = it.kind.as_ref().map(|it| format!(" ({})", one_line(it)));
                     let required = if it.required { ", required" } else { "" };
                     let default =
-                        it.default.as_ref().map(|it| format!("; `{}` unless set", one_line(it)));
+                        it.default.as_ref().map(|it| format!("; default: `{}`", one_line(it)));
                     let description = one_line(&it.description);
                     let colon = if description.is_empty() { "" } else { ": " };
                     let (kind, default) = (kind.unwrap_or_default(), default.unwrap_or_default());

@@ -393,20 +393,20 @@ impl Plugin {
         let mut lose = |what: &str, why: &str| lost.push(LostItem::new(what, why));
         match self.kind.as_deref().unwrap_or("synchronous") {
             "synchronous" => {}
-            "asynchronous" => lose("answers that come later", "the caller waits for it"),
-            "static" => lose("being run at the start", "a skill is used when it is asked for"),
+            "asynchronous" => lose("its asynchronous answer", "a skill answers directly"),
+            "static" => lose("its run at startup", "a skill is used on request"),
             "messagePreprocessor" => {
-                lose("being run before every message", "a skill is used when it is asked for");
+                lose("its run before every message", "a skill is used on request");
             }
             "service" | "hybridservice" => {
-                lose("running all the time", "a skill is used when it is asked for");
+                lose("its background service", "a skill is used on request");
             }
             kind => lose(&format!("the type `{kind}`"), "its meaning is unknown"),
         }
         match self.protocol.as_deref().unwrap_or("stdio") {
             "stdio" => {}
             "direct" => {
-                lose("being loaded into its host", "its program only runs inside that host");
+                lose("its loading into the host", "its program only runs inside that host");
             }
             protocol => lose(&format!("the protocol `{protocol}`"), "it is not supported"),
         }

@@ -30,7 +30,7 @@ is ignored with a warning. The user's file, a file named by `--config`, and flag
 can be approved once, after you have read the file: `prowess config --approve`. The approval ends when the file changes.
 
 Sizes have a unit (`\"10 MiB\"`, `\"64KB\"`) or are bytes; times have a unit (`\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"2h\"`) or are seconds.
-Relative paths begin at the directory of the file, and `~` is the home directory.
+Relative paths are resolved from the directory of the file, and `~` is the home directory.
 
 Editors with a TOML language server such as taplo (Even Better TOML in VS Code) complete and check the file by its schema. Write the schema
 with `prowess config --schema > prowess.schema.json` and begin the file with `#:schema ./prowess.schema.json`.

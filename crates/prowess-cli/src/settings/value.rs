@@ -30,7 +30,7 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio(f64);
 
-/// A price in any currency: a number from 0 on.
+/// A price in any currency: a number, 0 or more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PriceSetting(f64);
 
@@ -72,7 +72,7 @@ impl Ratio {
 }
 
 impl PriceSetting {
-    /// Creates a price from a number from 0 on.
+    /// Creates a price from a number, 0 or more.
     pub fn new(number: f64) -> Option<Self> {
         (number >= 0.0 && number.is_finite()).then_some(Self(number))
     }
@@ -174,7 +174,7 @@ pub(super) trait Slot {
     /// Returns its origin.
     fn origin(&self) -> &SettingOrigin;
 
-    /// Returns the kind of value, such as "a whole number from 0 on".
+    /// Returns the kind of value, such as "a whole number, 0 or more".
     fn expected(&self) -> String;
 
     /// Returns the JSON schema of its values.
@@ -397,7 +397,7 @@ impl Value for bool {
 
 impl Value for usize {
     fn expected() -> String {
-        "a whole number from 0 on".to_owned()
+        "a whole number, 0 or more".to_owned()
     }
 
     fn schema() -> Json {
@@ -415,7 +415,7 @@ impl Value for usize {
 
 impl Value for NonZeroUsize {
     fn expected() -> String {
-        "a whole number from 1 on".to_owned()
+        "a whole number, 1 or more".to_owned()
     }
 
     fn schema() -> Json {
@@ -491,7 +491,7 @@ impl Value for Ratio {
 
 impl Value for PriceSetting {
     fn expected() -> String {
-        "a number from 0 on".to_owned()
+        "a number, 0 or more".to_owned()
     }
 
     fn schema() -> Json {
@@ -569,7 +569,7 @@ fn number_or_text(item: &Item) -> Option<String> {
 
 impl Value for String {
     fn expected() -> String {
-        "a text in quotes".to_owned()
+        "a string in quotes".to_owned()
     }
 
     fn schema() -> Json {
@@ -676,7 +676,9 @@ impl Value for RootPath {
             return Some(Self(path));
         }
         let message = format!("{key} must be in the directory of this file");
-        let hint = "the user's own file or one that `--config` names can name others".to_owned();
+        let hint =
+            "only the user's own file, or one given with `--config`, can name other directories"
+                .to_owned();
         reader.note(&item.span().unwrap_or_default(), message, Some(hint));
         None
     }
@@ -1136,7 +1138,7 @@ fn server(
     }
     // `user:name` is a skill of the user.
     if [Scope::Project, Scope::User, Scope::Bundled].iter().any(|it| it.as_str() == label) {
-        return Err("its label is the word for a scope".into());
+        return Err("its label is the name of a scope".into());
     }
     let Some(Json::Object(server)) = as_json(item) else {
         return Err("it is not a table of strings".into());

@@ -77,9 +77,12 @@ mod what_is_read_is_what_was_listed {
             (text(""), "bytes"),
             (blob(&same), "digest"),
             (json!([{"uri": own, "blob": "???"}]), "base64"),
-            (json!([{"uri": "skill://one/a%20b.md", "text": told}]), "something else"),
-            (json!([{"uri": own, "text": told}, {"uri": own, "text": told}]), "something else"),
-            (json!([]), "something else"),
+            (json!([{"uri": "skill://one/a%20b.md", "text": told}]), "the requested resource"),
+            (
+                json!([{"uri": own, "text": told}, {"uri": own, "text": told}]),
+                "the requested resource",
+            ),
+            (json!([]), "the requested resource"),
         ] {
             host.tell(&own, contents.clone());
             let ran = show(&world, &["docs:one"]);

@@ -509,7 +509,7 @@ mod why_a_server_did_not_start_is_told {
         let table = [
             (&*opens, "", "No such file", "add `read = [\"~/notes/a.txt\"]` in `[servers.x]`"),
             ("open('data/b.txt', 'w')", "args2", "Read-only", "add `write = ["),
-            ("import none_such", "", "ModuleNotFoundError", "no module `none_such`"),
+            ("import none_such", "", "ModuleNotFoundError", "cannot find the module `none_such`"),
             (
                 "import urllib.request as u; u.urlopen('http://api.example.com')",
                 "",
@@ -520,7 +520,7 @@ mod why_a_server_did_not_start_is_told {
                 "import urllib.request as u; u.urlopen('http://api.example.com')",
                 "hosts = [\"example.org\"]",
                 "403",
-                "it asked for `api.example.com`: add \"api.example.com\"",
+                "it tried to connect to `api.example.com`: add \"api.example.com\"",
             ),
             (
                 "import sys; sys.exit('OWN_API_KEY is not set')",
@@ -583,8 +583,9 @@ mod why_a_server_did_not_start_is_told {
             "{}",
             ran.stderr
         );
-        let by_hand = "which may contain secrets: add it to `read` in `[servers.x]` by hand if";
-        assert!(ran.stderr.contains(by_hand), "{}", ran.stderr);
+        let hint =
+            "which may contain secrets: if the server needs it, add it to `read` in `[servers.x]`";
+        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
         let said = stage.prowess(&["servers", "--json"]).json().to_string();
         for text in [&*ran.stderr, &*said] {
             assert!(!text.contains("s3cret") && !text.contains("a1B2a1B2"), "{text}");
@@ -637,7 +638,7 @@ mod why_a_server_did_not_start_is_told {
                 "its list of tools does not end; the first 2 were taken",
             ),
             (&deep(70), 0, "`deep` is left out: the schema is too large"),
-            (long, 0, "`deep` is left out: its schema has"),
+            (long, 0, "`deep` is left out: its schema is too large"),
             (&deep(150), 1, "its answer is nested more than 120 levels deep"),
         ];
         for (tools, code, words) in table {
@@ -775,7 +776,7 @@ for line in"#;
             let ran = stage.prowess(&[words, &["--write", ".", "--unsandboxed"]].concat());
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
             for option in ["--write", "--unsandboxed"] {
-                let warning = format!("warning: `{option}` is not for servers");
+                let warning = format!("warning: `{option}` does not apply to servers");
                 assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
             }
             assert!(ran.stderr.contains("`write = [\"DIR\"]` in `[servers.LABEL]`"));

@@ -72,8 +72,8 @@ fn missing_skill(checkup: &Checkup, name: &str, folder: Option<&Path>) -> CliErr
         Some(folder) => it.path.starts_with(folder),
         None => it.path.file_name() == Some(name.as_ref()) || folder_name(&it.path) == Some(name),
     }) {
-        let fault = CliError::new(format!("{}: {}", finding.path.display(), finding.message));
-        return fault.hint(&*finding.hint);
+        let message = format!("{}: {}", finding.path.display(), finding.message);
+        return CliError::invalid_input(message).hint(&*finding.hint);
     }
     let options = Options { sources: vec![bundled()], ..Options::default() };
     if Library::load(&options).is_ok_and(|it| it.get(name).is_some()) {

@@ -25,31 +25,31 @@ use crate::{
 
 /// Log in to a server by OAuth, in a browser or with a code
 ///
-/// The token is kept in a file that only you can read, and sent to this server alone; `ask`, `chat` and `servers`
+/// The token is saved in a file that only you can read, and sent only to this server; `ask`, `chat` and `servers`
 /// use it, and renew it when it expires.
 #[derive(Debug, clap::Args)]
 pub(super) struct Login {
-    /// The server, by its label
+    /// Label of the server
     #[arg(add = completion::servers())]
     label: String,
-    /// Log in with a code that you type on any device, where the server offers it
+    /// Log in with a code entered on any device, if the server supports it
     #[arg(long)]
     device: bool,
-    /// Request these permissions, too; repeatable
+    /// Request this additional scope; repeatable
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
     /// Let settings refer to this environment variable; repeatable
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
-    /// Approve a server that a project sets
+    /// Approve a server from a project's settings
     #[arg(long)]
     yes: bool,
 }
 
-/// Forget the login to a server, and revoke its token where that is offered
+/// Log out of a server, and revoke its token if the server supports that
 #[derive(Debug, clap::Args)]
 pub(super) struct Logout {
-    /// The server, by its label
+    /// Label of the server
     #[arg(add = completion::servers())]
     label: String,
     /// Let settings refer to this environment variable; repeatable
@@ -148,7 +148,7 @@ fn print_prompt(label: &str, prompt: &LoginPrompt<'_>) {
             }
             if io::stdin().is_terminal() {
                 printer::write_stderr(
-                    "If the browser is on another machine, paste the address that it ends up at here:\n",
+                    "If the browser is on another machine, paste the URL that it is redirected to here:\n",
                 );
             }
         }

@@ -197,7 +197,9 @@ impl Canvas {
                 let text = match checkup.locations.is_empty() {
                     true => "No installed agent was detected".to_owned(),
                     false => {
-                        format!("No installed agent was detected, so all {all} known ones count")
+                        format!(
+                            "No installed agent was detected, so all {all} known ones are included"
+                        )
                     }
                 };
                 self.draw_text(&text, 0, Style::new());

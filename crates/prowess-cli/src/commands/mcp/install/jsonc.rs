@@ -285,7 +285,7 @@ impl<'t> Parser<'t> {
                         })
                         .len();
                 let value = serde_json::from_str(&self.rest()[..word]);
-                let value = value.map_err(|_| self.error_here("a value is wanted here"))?;
+                let value = value.map_err(|_| self.error_here("expected a value"))?;
                 self.at += word;
                 Kind::Scalar(value)
             }
@@ -302,13 +302,13 @@ impl<'t> Parser<'t> {
             match self.peek() {
                 Some(b'}') => break,
                 Some(b'"') if members.last().is_none_or(|it| it.comma.is_some()) => {}
-                Some(b'"') => return Err(self.error_here("a comma is missing before this")),
-                _ => return Err(self.error_here("a name in quotes or `}` is wanted here")),
+                Some(b'"') => return Err(self.error_here("expected a comma before this")),
+                _ => return Err(self.error_here("expected a name in quotes or `}`")),
             }
             let name = self.string()?;
             self.skip_trivia()?;
             if self.peek() != Some(b':') {
-                return Err(self.error_here("`:` is wanted here"));
+                return Err(self.error_here("expected `:`"));
             }
             self.at += 1;
             let value = self.value(depth)?;
@@ -327,7 +327,7 @@ impl<'t> Parser<'t> {
             self.skip_trivia()?;
             match self.peek() {
                 Some(b']') => break,
-                _ if !is_next => return Err(self.error_here("a comma or `]` is wanted here")),
+                _ if !is_next => return Err(self.error_here("expected a comma or `]`")),
                 _ => items.push(self.value(depth)?),
             }
             is_next = self.comma()?.is_some();
