@@ -60,7 +60,7 @@ pub struct Says {
 pub type Query = Vec<(String, String)>;
 
 impl Site {
-    pub fn new() -> Self {
+    pub fn start() -> Self {
         let says = Arc::new(Mutex::new(Says {
             base: String::new(),
             instead: Vec::new(),

@@ -35,7 +35,7 @@ pub struct Says {
 }
 
 impl SkillHost {
-    pub fn new() -> Self {
+    pub fn start() -> Self {
         let says = Arc::new(Mutex::new(Says::default()));
         let own = says.clone();
         let listener = Server::new(move |heard, client| {
@@ -216,7 +216,7 @@ pub fn host() -> SkillHost {
     let files = [("SKILL.md", &*document("one")), ("a b.md", "more")];
     let mut entry = entry("one", &files);
     entry["resources"][1]["uri"] = json!("skill://one/a%20b.md");
-    SkillHost::new()
+    SkillHost::start()
         .listing(vec![entry])
         .telling(&uri("one"), &document("one"))
         .telling("skill://one/a%20b.md", "more")

@@ -65,7 +65,7 @@ mod a_model_takes_up_what_somebody_has_approved {
             entry["frontmatter"]["description"] = json!(description);
             entry
         };
-        let host = SkillHost::new().listing(vec![
+        let host = SkillHost::start().listing(vec![
             about("refunds", "Refunds an order of a customer, and tells the customer"),
             about("invoices", "Writes the invoice of a month"),
         ]);

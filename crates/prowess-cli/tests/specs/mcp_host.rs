@@ -169,7 +169,7 @@ mod what_cannot_be_held_to_its_word_is_refused {
             (good("c3"), "more than once"),
         ];
         let entries = bad.iter().map(|it| it.0.clone()).chain([good("one")]).collect();
-        let host = SkillHost::new().listing(entries);
+        let host = SkillHost::start().listing(entries);
         let (code, server) = docs(&host.world());
         assert_eq!(code, Some(1));
         assert_eq!(names(&server), ["docs:one"]);
@@ -185,7 +185,7 @@ mod what_cannot_be_held_to_its_word_is_refused {
 
     #[test]
     fn a_list_without_an_end_ends() {
-        let host = SkillHost::new();
+        let host = SkillHost::start();
         let world = host.world();
         for (cursor, most) in [(Json::Null, 64), (json!("0"), 2)] {
             host.says.lock().unwrap().endless = Some(cursor);
@@ -206,7 +206,7 @@ mod what_cannot_be_held_to_its_word_is_refused {
         let mut entry = good("one");
         let text = "a\nb\u{1b}[31m\u{202e}c\u{200b}d\r\n- docs:two: e\u{7}";
         entry["frontmatter"]["description"] = json!(text);
-        let host = SkillHost::new().listing(vec![entry]);
+        let host = SkillHost::start().listing(vec![entry]);
         let (_, server) = docs(&host.world());
         assert_eq!(server["skills"][0]["description"], "a b[31mcd - docs:two: e");
         let ran = host.world().run(["servers"]);
@@ -236,7 +236,7 @@ mod a_skill_of_a_server_stands_for_no_other {
 
     #[test]
     fn a_label_belongs_to_whoever_gave_it_first() {
-        let (host, other) = (host(), SkillHost::new().listing(vec![good("evil")]));
+        let (host, other) = (host(), SkillHost::start().listing(vec![good("evil")]));
         let world = host.world();
         world.write("prowess.toml", format!("[servers.docs]\nurl = {:?}\n", other.url()));
         let ran = world.run(["servers", "--json"]);

@@ -135,7 +135,7 @@ mod a_person_logs_in_once {
 
     #[test]
     fn a_login_in_a_browser_is_used_by_later_requests() {
-        let site = Site::new();
+        let site = Site::start();
         let world = site.world();
         let before = servers(&world);
         assert_needs_login(&before);
@@ -173,7 +173,7 @@ mod a_person_logs_in_once {
 
     #[test]
     fn the_address_that_a_browser_elsewhere_came_to_can_be_pasted() {
-        let site = Site::new();
+        let site = Site::start();
         let world = site.world();
         let mut login = Login::begin(&world, &[]);
         let said = get(&login.url);
@@ -189,7 +189,7 @@ mod a_person_logs_in_once {
 
     #[test]
     fn a_device_code_is_typed_anywhere() {
-        let site = Site::new();
+        let site = Site::start();
         let world = site.world();
         let login = Login::begin(&world, &["--device"]);
         assert_eq!(login.url, site.listener.url("/activate"));
@@ -211,7 +211,7 @@ mod a_person_logs_in_once {
 
     #[test]
     fn a_client_that_was_registered_by_hand_is_used() {
-        let site = Site::new();
+        let site = Site::start();
         let base = site.listener.url("");
         let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
         let back = format!("http://localhost:{}/back", free.port());
@@ -273,7 +273,7 @@ mod a_person_logs_in_once {
 
     #[test]
     fn a_logout_forgets_the_token_and_has_it_revoked() {
-        let site = Site::new();
+        let site = Site::start();
         let world = logged_in(&site);
         let did = world.run(["servers", "logout", "docs"]);
         assert_eq!((did.code, did.stdout()), (Some(0), "logged out of docs\n"));
@@ -289,7 +289,7 @@ mod a_person_logs_in_once {
 
     #[test]
     fn a_server_that_a_project_sets_is_logged_in_to_once_it_was_approved() {
-        let site = Site::new();
+        let site = Site::start();
         let server = format!("[servers.docs]\nurl = \"{}\"\n", site.listener.url("/mcp"));
         let world = World::new()
             .file(SETTINGS, "policy.hosts = [\"127.0.0.1\"]\n")
@@ -304,7 +304,7 @@ mod a_person_logs_in_once {
 
     #[test]
     fn where_there_is_no_login_that_is_said() {
-        let site = Site::new();
+        let site = Site::start();
         site.says().documents.clear();
         site.says().challenge = "Basic realm=\"x\"".to_owned();
         let world = site.world();
@@ -340,7 +340,7 @@ mod a_token_is_renewed_when_it_has_expired {
 
     #[test]
     fn two_processes_renew_it_once() {
-        let site = Site::new();
+        let site = Site::start();
         let world = logged_in(&site);
         for refresh in ["refresh-secret-1", "refresh-secret-2"] {
             expire(&world);
@@ -360,7 +360,7 @@ mod a_token_is_renewed_when_it_has_expired {
 
     #[test]
     fn an_agent_uses_the_login_and_asks_nobody() {
-        let site = Site::new();
+        let site = Site::start();
         let call = || Answer::calls([("mcp__docs__hello", json!({}))]);
         let model = ModelServer::start([call(), Answer::text("Done."), Answer::text("Without.")]);
         let world = logged_in(&site);
@@ -379,7 +379,7 @@ mod a_token_is_renewed_when_it_has_expired {
 
     #[test]
     fn more_permissions_are_asked_for_when_the_server_wants_them() {
-        let site = Site::new();
+        let site = Site::start();
         site.says().scope = Some("write".to_owned());
         let world = site.world();
         let mut login = Login::begin(&world, &[]);

@@ -157,7 +157,7 @@ mod a_skill_of_a_server_stands_for_no_other {
         };
         let told = document("one");
         let entries = vec![at("a"), at("b")];
-        let host = SkillHost::new().listing(entries).telling("skill://b/one/SKILL.md", &told);
+        let host = SkillHost::start().listing(entries).telling("skill://b/one/SKILL.md", &told);
         let docs = Docs::of(&host);
         assert_eq!(docs.names(), ["docs:skill://a/one", "docs:skill://b/one"]);
         assert!(docs.document("docs:one").is_err());
@@ -240,7 +240,7 @@ mod a_model_takes_up_what_somebody_has_approved {
     fn more_skills_than_can_be_told_are_found() {
         let mut entries: Vec<Json> = (0..400).map(|it| good(&format!("n{it}"))).collect();
         entries[399]["frontmatter"]["description"] = json!("Waters the plants of the office");
-        let host = SkillHost::new().listing(entries);
+        let host = SkillHost::start().listing(entries);
         let inputs = [
             json!({"query": "water my plants"}),
             json!({"query": "a", "name": "n1"}),
@@ -268,7 +268,7 @@ mod a_model_takes_up_what_somebody_has_approved {
     fn what_is_denied_or_for_people_alone_is_not_there_for_models() {
         let mut hidden = good("hidden");
         hidden["frontmatter"]["disable-model-invocation"] = json!(true);
-        let host = SkillHost::new().listing(vec![hidden, good("one"), good("denied")]);
+        let host = SkillHost::start().listing(vec![hidden, good("one"), good("denied")]);
         let inputs = ["docs:hidden", &uri("hidden"), "docs:denied", "denied"];
         let inputs = inputs.map(|it| json!({ "name": it }));
         let (tool, outcomes) = called(&host, Arc::new(ApproveAll), &inputs);

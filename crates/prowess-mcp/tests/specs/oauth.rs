@@ -168,7 +168,7 @@ mod a_person_logs_in_once {
     fn metadata_are_found_wherever_the_specification_has_them() {
         const ROOT: &str = "/.well-known/oauth-protected-resource";
         for place in ["/elsewhere", RESOURCE, ROOT, ""] {
-            let site = Site::new();
+            let site = Site::start();
             let base = site.listener.url("");
             let mut says = site.says();
             says.challenge = match place {
@@ -187,7 +187,7 @@ mod a_person_logs_in_once {
             "/.well-known/openid-configuration/tenant",
             "/tenant/.well-known/openid-configuration",
         ] {
-            let site = Site::new();
+            let site = Site::start();
             let issuer = site.listener.url("/tenant");
             site.set(RESOURCE, "authorization_servers", json!([issuer]));
             site.set(AUTHORITY, "issuer", json!(issuer));
@@ -197,7 +197,7 @@ mod a_person_logs_in_once {
             drop(says);
             User::logged_in(&site);
         }
-        let site = Site::new();
+        let site = Site::start();
         site.says().documents[0].0 = ROOT.to_owned();
         site.says().documents[1].0 = "/.well-known/openid-configuration".to_owned();
         site.says().challenge = "Bearer".to_owned();
@@ -213,7 +213,7 @@ mod a_token_is_renewed_when_it_has_expired {
 
     #[test]
     fn a_token_that_the_server_does_not_take_any_more_is_renewed() {
-        let site = Site::new();
+        let site = Site::start();
         let user = User::logged_in(&site);
         site.says().access = Some("revoked".to_owned());
         site.says().tokens.clear();
@@ -229,7 +229,7 @@ mod a_token_is_renewed_when_it_has_expired {
 
     #[test]
     fn a_refresh_that_fails_leads_to_a_login() {
-        let site = Site::new();
+        let site = Site::start();
         let user = User::logged_in(&site);
         expire(&user.world);
         site.instead("/token", answer("503 Service Unavailable", "", ""));
@@ -260,7 +260,7 @@ mod nobody_else_gets_a_code_or_a_token {
 
     #[test]
     fn strangers_at_the_port_do_not_end_a_login() {
-        let site = Site::new();
+        let site = Site::start();
         let user = User::of(&site);
         let login = Login::begin(&user);
         let (port, state) = (login.port(), login.state());
@@ -305,7 +305,7 @@ mod nobody_else_gets_a_code_or_a_token {
             ),
             ("", "does not say which authorization server"),
         ] {
-            let site = Site::new();
+            let site = Site::start();
             site.says().comes_back = comes_back.to_owned();
             let user = User::of(&site);
             let said = user.log_in().unwrap_err();
@@ -313,7 +313,7 @@ mod nobody_else_gets_a_code_or_a_token {
             assert!(site.log("/token").is_empty());
             assert!(files(&user.world).is_empty());
         }
-        let site = Site::new();
+        let site = Site::start();
         let page = format!("http://localhost:{}/authorize", site.listener.port());
         site.set(AUTHORITY, "authorization_endpoint", json!(page));
         let login = Login::begin(&User::of(&site));
@@ -323,7 +323,7 @@ mod nobody_else_gets_a_code_or_a_token {
     #[test]
     fn an_authorization_server_without_pkce_is_refused() {
         for methods in [Json::Null, json!([]), json!(["plain"]), json!("S256")] {
-            let site = Site::new();
+            let site = Site::start();
             site.set(AUTHORITY, "code_challenge_methods_supported", methods);
             let said = User::of(&site).no_login();
             assert!(said.contains("does not offer PKCE with S256"), "{said}");
@@ -360,17 +360,17 @@ mod nobody_else_gets_a_code_or_a_token {
             (AUTHORITY, "authorization_endpoint", json!("http://evil.example/"), "is not `https:`"),
             (AUTHORITY, "registration_endpoint", json!("https://192.168.0.1/"), "not allowed"),
         ] {
-            let site = Site::new();
+            let site = Site::start();
             site.set(path, key, value.clone());
             let said = User::of(&site).no_login();
             assert!(said.contains(why), "{value}: {said}");
         }
-        let site = Site::new();
+        let site = Site::start();
         site.says().challenge = format!("Bearer resource_metadata=\"{listed}\"");
         let said = User::of(&site).no_login();
         assert!(said.contains("not allowed"), "{said}");
         // The token endpoint is requested only after the browser.
-        let site = Site::new();
+        let site = Site::start();
         site.set(AUTHORITY, "token_endpoint", json!("https://10.0.0.1/token"));
         let said = User::of(&site).log_in().unwrap_err();
         assert!(said.contains("not allowed"), "{said}");
@@ -382,17 +382,17 @@ mod nobody_else_gets_a_code_or_a_token {
         let other = Listener::saying(answer("200 OK", "", "{}"));
         let to = |path: &str| redirect(307, &other.url(path));
         for path in ["/register", AUTHORITY, RESOURCE] {
-            let site = Site::new();
+            let site = Site::start();
             site.instead(path, to(path));
             User::of(&site).no_login();
         }
-        let site = Site::new();
+        let site = Site::start();
         site.instead("/token", to("/token"));
         let user = User::of(&site);
         let said = user.log_in().unwrap_err();
         assert!(said.contains("the status 307"), "{said}");
 
-        let site = Site::new();
+        let site = Site::start();
         let user = User::logged_in(&site);
         site.instead("/mcp", to("/mcp"));
         assert!(user.tools().is_err());
@@ -405,8 +405,8 @@ mod nobody_else_gets_a_code_or_a_token {
 
     #[test]
     fn what_changes_after_a_login_leads_no_token_elsewhere() {
-        let other = Site::new();
-        let site = Site::new();
+        let other = Site::start();
+        let site = Site::start();
         let user = User::logged_in(&site);
         let elsewhere = other.listener.url("");
         site.set(RESOURCE, "authorization_servers", json!([elsewhere]));
@@ -453,7 +453,7 @@ mod nobody_else_gets_a_code_or_a_token {
                 (plain("{}"), "it has no `"),
                 (answer("500 Oops", "", ""), "has the status 500"),
             ] {
-                let site = Site::new();
+                let site = Site::start();
                 site.instead(path, said);
                 let said = User::of(&site).no_login();
                 assert!(said.contains(why), "{path} {why}: {said}");
@@ -479,7 +479,7 @@ mod nobody_else_gets_a_code_or_a_token {
             (json_answer("400 Bad Request", &error), "server[31m_error: ]0;pwnedno way"),
             (answer("400 Bad Request", "", "access-secret-9"), "has the status 400"),
         ] {
-            let site = Site::new();
+            let site = Site::start();
             site.instead("/token", said);
             let user = User::of(&site);
             let said = user.log_in().unwrap_err();
@@ -488,7 +488,7 @@ mod nobody_else_gets_a_code_or_a_token {
             assert!(files(&user.world).is_empty());
         }
         // The redirect of the browser is checked too.
-        let site = Site::new();
+        let site = Site::start();
         let issuer = site.says().comes_back.clone();
         site.says().comes_back =
             format!("{issuer}&error=x%1b%5b31m&error_description=%1b%5d0%3bpwned%07");
@@ -498,7 +498,7 @@ mod nobody_else_gets_a_code_or_a_token {
 
     #[test]
     fn a_file_that_others_could_read_or_plant_is_not_used() {
-        let site = Site::new();
+        let site = Site::start();
         let user = User::logged_in(&site);
         let file = files(&user.world).remove(0);
         let chmod = |path: &PathBuf, mode| {

@@ -25,7 +25,10 @@ use sqlx::{
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
-use crate::databases::{MARIADB, POSTGRES};
+use crate::{
+    databases::{MARIADB, POSTGRES},
+    world::PATIENCE,
+};
 
 /// A database with a table `t` of three rows, for a user who owns nothing else.
 struct Stage {
@@ -151,6 +154,18 @@ async fn patiently<C, F: Future<Output = sqlx::Result<C>>>(connect: impl Fn() ->
             Err(error) if start.elapsed() > Duration::from_secs(60) => panic!("{error}"),
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
+    }
+}
+
+/// The condition of a PostgreSQL process that sleeps.
+const PG_SLEEPS: &str = "state = 'active' AND wait_event = 'PgSleep'";
+
+/// Waits until a server counts this many.
+async fn until_counted(wanted: i64, mut count: impl AsyncFnMut() -> i64) {
+    let start = Instant::now();
+    while count().await < wanted {
+        assert!(start.elapsed() < PATIENCE, "there are never {wanted}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -611,11 +626,11 @@ mod one_connection_of_the_host_is_left_as_it_was {
             let stopped = call(&brief(host.tool(Access::Read), 200), host.endless(), &[]).await;
             assert_eq!(stopped.status, OutcomeStatus::TimedOut);
             host.run("INSERT INTO t VALUES (4, 'four')").await.unwrap();
-            let tool = host.tool(Access::Write);
+            let tool = brief(host.tool(Access::Write), 3000);
             let dropped = call(&tool, host.endless(), &[]);
             // It gets into the middle of the statement.
             assert!(tokio::time::timeout(Duration::from_millis(200), dropped).await.is_err());
-            // The next one waits until it is over, which is soon.
+            // The next one waits until its time is over.
             host.run("INSERT INTO t VALUES (5, 'five')").await.unwrap();
             assert_eq!(rows(host.read("SELECT count(*) FROM t").await), json!([[5]]));
             assert_eq!(host.settings().await, before);
@@ -721,14 +736,12 @@ mod one_connection_of_the_host_is_left_as_it_was {
         let server = format!("postgres://postgres@127.0.0.1:{}/postgres", POSTGRES.port);
         let mut owner = PgConnection::connect(&server).await.unwrap();
         let (outcome, ()) = tokio::join!(postgres.read("SELECT pg_sleep(60)"), async {
-            let active = "SELECT count(*) FROM pg_stat_activity \
-                          WHERE pid = $1 AND state = 'active' AND query LIKE '%pg_sleep%'";
-            loop {
-                let active = sqlx::query_scalar::<_, i64>(active).bind(id);
-                if active.fetch_one(&mut owner).await.unwrap() > 0 {
-                    break;
-                }
-            }
+            let sleeps =
+                format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {id} AND {PG_SLEEPS}");
+            until_counted(1, async || {
+                sqlx::query_scalar(AssertSqlSafe(&*sleeps)).fetch_one(&mut owner).await.unwrap()
+            })
+            .await;
             let kill = sqlx::query("SELECT pg_terminate_backend($1)").bind(id);
             kill.execute(&mut owner).await.unwrap();
         });
@@ -739,14 +752,14 @@ mod one_connection_of_the_host_is_left_as_it_was {
         let server = format!("mysql://root@127.0.0.1:{}/mysql", MARIADB.port);
         let mut owner = MySqlConnection::connect(&server).await.unwrap();
         let (outcome, ()) = tokio::join!(mariadb.read(mariadb.endless()), async {
-            let active = "SELECT COUNT(*) FROM information_schema.processlist \
-                          WHERE id = ? AND info LIKE '%seq_1_to%'";
-            loop {
-                let active = sqlx::query_scalar::<_, i64>(active).bind(id);
-                if active.fetch_one(&mut owner).await.unwrap() > 0 {
-                    break;
-                }
-            }
+            let runs = format!(
+                "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} \
+                 AND command IN ('Query', 'Execute') AND info LIKE 'SELECT COUNT(*) FROM seq%'"
+            );
+            until_counted(1, async || {
+                sqlx::query_scalar(AssertSqlSafe(&*runs)).fetch_one(&mut owner).await.unwrap()
+            })
+            .await;
             let kill = sqlx::raw_sql(AssertSqlSafe(format!("KILL {id}")));
             kill.execute(&mut owner).await.unwrap();
         });
@@ -1174,10 +1187,13 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         // None of them waits for another one.
         let sleep = || rows("SELECT pg_sleep(3600)::text", &[]);
         let all_run = async {
-            let active = "SELECT count(*) FROM pg_stat_activity \
-                          WHERE datname = current_database() AND query LIKE '%pg_sleep(3600)%' \
-                          AND pid <> pg_backend_pid()";
-            while sqlx::query_scalar::<_, i64>(active).fetch_one(&mut other).await.unwrap() < 4 {}
+            let sleep = format!(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND {PG_SLEEPS}"
+            );
+            until_counted(4, async || {
+                sqlx::query_scalar(AssertSqlSafe(&*sleep)).fetch_one(&mut other).await.unwrap()
+            })
+            .await;
         };
         tokio::select! {
             _ = async { tokio::join!(sleep(), sleep(), sleep(), sleep()) } => unreachable!(),
