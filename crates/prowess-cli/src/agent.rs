@@ -28,7 +28,7 @@ use crate::{
     connection::ModelArgs,
     context,
     event_renderer::{EventSender, UiEvent, View},
-    host::LimitArgs,
+    host::PermissionArgs,
     input,
     printer::Printer,
     safe,
@@ -73,7 +73,7 @@ pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) naming: ModelArgs,
     #[command(flatten, next_help_heading = "Permissions")]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 /// An agent, and the parts that are asked for while it works.
