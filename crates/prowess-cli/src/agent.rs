@@ -9,27 +9,28 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Cataloging, ContextWindow, Matching, Tokenizer, lock};
+use prowess::{Cataloging, ContextWindow, Tokenizer, lock};
 #[cfg(feature = "mcp")]
 use prowess_agent::Servers;
 use prowess_agent::{
     Agent, Budget, CatchErrors, ChatRequest, Delta, FitContext, Logging, Model, ModelError,
     ModelFuture, Price, Retry, SkillOptions, Skills, Spans, Spending, ToolLoop, Trace,
 };
-use prowess_cli::settings::{Config, Ratio};
+use prowess_cli::settings::Config;
 use prowess_runtime::secret::KnownSecrets;
 use prowess_runtime::{Authorizer, Launcher, SkillProvider, files::Journal, text::timestamp};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{
-    arguments::{Global, StrategyName, parse_ratio},
+    arguments::Global,
     cli_error::CliError,
     connection::ModelArgs,
     context,
     event_renderer::{EventSender, UiEvent, View},
-    host::LimitArgs,
+    host::PermissionArgs,
     input,
+    matching_args::MatchingArgs,
     printer::Printer,
     safe,
     toolbox::{self, Caller, Kit},
@@ -58,22 +59,15 @@ pub(crate) struct AgentArgs {
     /// Context window size in tokens [default: 128000]
     #[arg(long, value_name = "TOKENS")]
     window: Option<NonZeroUsize>,
-    /// How skills are chosen [default: semantic]
-    #[arg(long, value_enum, value_name = "STRATEGY")]
-    strategy: Option<StrategyName>,
-    /// Maximum number of skills to activate [default: 3, or all with `--strategy always`]
-    #[arg(long, value_name = "N")]
-    top: Option<usize>,
-    /// Minimum confidence of a skill, from 0 to 1 [default: `matching.threshold`]
-    #[arg(long, value_name = "C", value_parser = parse_ratio, allow_negative_numbers = true)]
-    threshold: Option<Ratio>,
+    #[command(flatten)]
+    matching: MatchingArgs,
     /// Append a trace of everything that happens to this file; see `prowess trace`
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) naming: ModelArgs,
     #[command(flatten, next_help_heading = "Permissions")]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 /// An agent, and the parts that are asked for while it works.
@@ -193,18 +187,12 @@ impl AgentArgs {
     }
 
     fn skill_options(&self, config: &Config, window: &ContextWindow) -> SkillOptions {
-        let (set, usual) = (config.matching(), SkillOptions::default());
+        let usual = SkillOptions::default();
         let budget = Some(window.catalog_budget());
         let cataloging =
             |it: Cataloging<'static>| Cataloging { budget, vocabulary: window.vocabulary, ..it };
-        let strategy = self.strategy.map_or(set.strategy, Into::into);
         SkillOptions {
-            matching: Matching {
-                strategy,
-                max_active: context::max_active(self.top, strategy, config),
-                threshold: self.threshold.map_or(set.threshold, Ratio::get),
-                rule: set.rule,
-            },
+            matching: self.matching.matching(config),
             thresholds: config.thresholds(),
             catalog: usual.catalog.map(cataloging),
             run_skill: true,

@@ -18,7 +18,7 @@ use crate::{
     arguments::{Arguments, Global},
     commands::doctor,
     context,
-    host::LimitArgs,
+    host::PermissionArgs,
     printer::Printer,
     safe,
     toolbox::{Caller, toolbox},
@@ -112,7 +112,7 @@ fn tool_candidates() -> Option<Vec<CompletionCandidate>> {
     let global = global()?;
     let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library()?));
     // The toolbox is only listed, so that nothing is started.
-    let (running, launcher) = (LimitArgs::default(), Launcher::program("prowess"));
+    let (running, launcher) = (PermissionArgs::default(), Launcher::program("prowess"));
     let printer = &mut Printer::new(&global);
     let kit = toolbox(Caller::Person, &running, &provider, &global, &[], launcher, printer);
     let toolbox = kit.ok()?.toolbox;

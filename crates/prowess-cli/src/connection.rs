@@ -35,16 +35,11 @@ pub(crate) struct ModelArgs {
     /// Name of the model [default: the provider's default model]
     #[arg(long, value_name = "NAME", add = completion::models())]
     pub(crate) model: Option<String>,
-    /// Protocol of the model: openai, responses, anthropic, gemini, or scripted, which replays the file given by
-    /// `--model`
-    #[arg(long, value_name = "NAME", add = completion::providers())]
+    #[arg(long, value_name = "NAME", help = provider_help(), add = completion::providers())]
     provider: Option<String>,
-    /// Base URL of the model's server, such as `http://localhost:11434/v1`; uses the OpenAI protocol unless
-    /// `--provider` is given
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = base_url_help())]
     base_url: Option<String>,
-    /// File with the API key; must be readable only by you
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help = key_file_help())]
     pub(crate) key_file: Option<PathBuf>,
     /// Time to wait for the next token [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -175,8 +170,12 @@ impl ModelArgs {
                 provider.row().model_prefix.is_some_and(|prefix| it.starts_with(prefix))
             })
         });
-        let has_address = set.base_url.value.is_some() || variable("OPENAI_BASE_URL").is_some();
-        let by_address = has_address.then_some(ModelProvider::OpenAi);
+        let by_setting = set.base_url.value.as_ref().map(|_| ModelProvider::OpenAi);
+        let by_address = by_setting.or_else(|| {
+            ModelProvider::ALL
+                .into_iter()
+                .find(|it: &ModelProvider| it.row().base_url_variable.and_then(variable).is_some())
+        });
         let provider = by_address
             .or(by_name)
             .or_else(|| {
@@ -298,9 +297,11 @@ impl Line {
 /// Returns the error that no model is configured, with ways to configure one for this command.
 fn no_model_error(command: &str) -> CliError {
     let typed = if command == "ask" { "prowess ask …" } else { "prowess chat" };
+    let key = |provider: ModelProvider| provider.row().key_variables[0];
+    let (openai, anthropic) = (key(ModelProvider::OpenAi), key(ModelProvider::Anthropic));
     let fault = CliError::new("no model is configured")
-        .hint(format!("with an OpenAI key: `OPENAI_API_KEY=… {typed}`"))
-        .hint(format!("with an Anthropic key: `ANTHROPIC_API_KEY=… {typed}`"))
+        .hint(format!("with an OpenAI key: `{openai}=… {typed}`"))
+        .hint(format!("with an Anthropic key: `{anthropic}=… {typed}`"))
         .hint(format!("with Ollama on this machine: `{typed} --base-url http://127.0.0.1:11434/v1 --model NAME`"));
     match command {
         "ask" => fault.hint("`--dry-run` shows what would be sent, without a model"),
@@ -311,6 +312,50 @@ fn no_model_error(command: &str) -> CliError {
 /// Returns the names of the protocols.
 pub(crate) fn providers() -> impl Iterator<Item = &'static str> + Clone {
     ModelProvider::ALL.into_iter().map(ModelProvider::as_str).chain(["scripted"])
+}
+
+/// Returns the environment variables of the providers' keys.
+pub(crate) fn key_variables() -> Vec<&'static str> {
+    let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
+    without_repeats(rows.flat_map(|it| it.key_variables).copied())
+}
+
+/// Returns the environment variables of the providers' base URLs.
+pub(crate) fn base_url_variables() -> Vec<&'static str> {
+    let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
+    without_repeats(rows.filter_map(|it| it.base_url_variable))
+}
+
+/// Several providers may have the same variable.
+fn without_repeats(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+fn provider_help() -> String {
+    let names: Vec<&str> = ModelProvider::ALL.into_iter().map(ModelProvider::as_str).collect();
+    let names = names.join(", ");
+    format!(
+        "Protocol of the model: {names}, or scripted, which replays the file given by `--model`"
+    )
+}
+
+fn base_url_help() -> String {
+    let variables = base_url_variables().join("`, `");
+    format!(
+        "Base URL of the model's server, such as `http://localhost:11434/v1`; uses the OpenAI protocol unless \
+         `--provider` is given [default: `{variables}`, or the provider's own]"
+    )
+}
+
+fn key_file_help() -> String {
+    let variables = key_variables().join("`, `");
+    format!("File with the API key, instead of `{variables}`; must be readable only by you")
 }
 
 fn find_protocol(word: &str) -> Result<Protocol, CliError> {
@@ -367,6 +412,15 @@ fn is_sent_in_clear(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_documentation_names_every_variable_of_a_key() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
+        let text = fs::read_to_string(path).unwrap();
+        for name in key_variables() {
+            assert!(text.contains(&format!("`{name}`")), "{name}");
+        }
+    }
 
     #[test]
     fn only_http_to_another_machine_is_sent_in_clear() {

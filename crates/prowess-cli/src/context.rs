@@ -17,10 +17,10 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use prowess::{
     Directory, Embedder, Finding, HERE, Library, Listing, LiveLibrary, Memory, Options, PRESETS,
-    Preset, Scope, Skill, Source, Strategy, Tokenizer, Unknown, Watching, bundled, did_you_mean,
-    matches, name_hint, nearest, preset, spec::SKILL_FILE,
+    Preset, Scope, Skill, Source, Tokenizer, Unknown, Watching, bundled, did_you_mean, matches,
+    name_hint, nearest, preset, spec::SKILL_FILE,
 };
-use prowess_cli::settings::{Config, IgnoredSetting, Places, Presets, SettingOrigin};
+use prowess_cli::settings::{Config, IgnoredSetting, Places, Presets};
 #[cfg(feature = "agent")]
 use prowess_runtime::SkillProvider;
 use prowess_runtime::{FileStore, SkillRecord, store::deleted_from};
@@ -769,16 +769,5 @@ pub(crate) fn warn_about_unknown(mentions: &[Unknown], printer: &mut Printer) {
         let hint = nearest.as_ref().map(|it| format!("; {}", did_you_mean(it)));
         let hint = hint.unwrap_or_default();
         printer.warning(&format!("there is no active skill `{name}`{hint}"));
-    }
-}
-
-/// Returns the limit of active skills: as typed or set; otherwise a few, or all with the strategy
-/// `always`.
-pub(crate) fn max_active(typed: Option<usize>, strategy: Strategy, config: &Config) -> usize {
-    let set = &config.matching.max_active;
-    match typed {
-        Some(typed) => typed,
-        None if strategy == Strategy::Always && set.origin == SettingOrigin::Default => usize::MAX,
-        None => set.value,
     }
 }

@@ -54,9 +54,9 @@ use crate::{
     trust,
 };
 
-/// The options of a run.
+/// The permissions of a run: what scripts, commands and tools may do, and for how long.
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct LimitArgs {
+pub(crate) struct PermissionArgs {
     /// Time limit for a script, command or tool call, such as `5s` or `2m`
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     timeout: Option<Duration>,
@@ -87,7 +87,7 @@ pub(crate) struct LimitArgs {
     write: Vec<PathBuf>,
 }
 
-impl LimitArgs {
+impl PermissionArgs {
     /// Returns the executor of skills. It is an error to pass on a variable that is not set.
     pub(crate) fn executor(
         &self,
@@ -167,15 +167,15 @@ impl LimitArgs {
 
     /// Returns the limits of a run.
     pub(crate) fn limits(&self, config: &Config) -> RunLimits {
-        let mut limits = config.limits();
+        let mut limits = config.limits.clone();
         if let Some(timeout) = self.timeout {
-            limits.timeout = timeout;
+            limits.timeout.flag("--timeout", timeout);
             // More wall-clock time means as much more CPU time, unless that was set.
-            if config.limits.cpu.origin == SettingOrigin::Default {
-                limits.cpu = limits.cpu.max(timeout);
+            if limits.cpu.explicit().is_none() {
+                limits.cpu.value = limits.cpu.value.max(timeout);
             }
         }
-        limits
+        limits.run_limits()
     }
 
     /// Returns the authorizer of runs.

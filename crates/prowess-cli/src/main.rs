@@ -8,6 +8,7 @@ mod overview;
 mod completion;
 mod config_cache;
 mod context;
+mod matching_args;
 mod skill_count;
 mod needs;
 mod surroundings;

@@ -2,8 +2,6 @@
 
 use std::{env, path::Path};
 
-#[cfg(feature = "agent")]
-use prowess_agent::ModelProvider;
 #[cfg(feature = "http")]
 use prowess_cli::settings::Config;
 use prowess_runtime::secret::KnownSecrets;
@@ -13,6 +11,8 @@ use prowess_runtime::{
     text::percent_decoded,
 };
 
+#[cfg(feature = "agent")]
+use crate::connection;
 use crate::key_file::read_key_file;
 
 /// Returns the known keys: those of the environment, and those of these files.
@@ -25,8 +25,7 @@ pub(crate) fn keys<'f>(files: impl IntoIterator<Item = &'f Path>) -> KnownSecret
 /// Returns the variables that contain keys of models.
 #[cfg(feature = "agent")]
 fn key_variables() -> Vec<String> {
-    let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
-    rows.flat_map(|it| it.key_variables).map(|it| (*it).to_owned()).collect()
+    connection::key_variables().into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the variables that contain keys: this build does not know the providers of models.

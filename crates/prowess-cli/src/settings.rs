@@ -8,6 +8,7 @@ mod units;
 mod value;
 mod origin;
 mod tables;
+mod limits;
 mod right;
 mod table;
 mod reference;
@@ -25,13 +26,14 @@ use prowess_sandbox::RunLimits;
 use serde_json::Value as Json;
 
 pub use self::{
+    limits::LimitSettings,
     origin::{ConfigError, ConfigProblem, IgnoredSetting, Setting, SettingOrigin},
     places::Places,
     right::ProjectRight,
     tables::{
-        AgentSettings, DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings,
-        PolicySettings, PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSettings,
-        SkillSettings, SqlSettings, WindowSettings,
+        AgentSettings, DisclosureSettings, MatchingSettings, ModelSettings, PolicySettings,
+        PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSettings, SkillSettings,
+        SqlSettings, WindowSettings,
     },
     units::{bytes, duration, size},
     value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
@@ -229,18 +231,7 @@ impl Config {
 
     /// Returns the limits of a run.
     pub fn limits(&self) -> RunLimits {
-        let limits = &self.limits;
-        RunLimits {
-            timeout: limits.timeout.value,
-            idle: limits.idle.value,
-            cpu: limits.cpu.value,
-            output: limits.output.value.0,
-            memory: limits.memory.value.0,
-            file: limits.file.value.0,
-            work: limits.work.value.0,
-            processes: limits.processes.value.get(),
-            descriptors: limits.descriptors.value.get(),
-        }
+        self.limits.run_limits()
     }
 
     /// Returns the policy. `cwd` is the root if none is set.

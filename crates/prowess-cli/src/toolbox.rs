@@ -30,7 +30,7 @@ use crate::{
     approver::noting_approver,
     arguments::Global,
     context,
-    host::{self, LimitArgs, history, state},
+    host::{self, PermissionArgs, history, state},
     printer::Printer,
     secrets,
 };
@@ -61,7 +61,7 @@ pub(crate) struct Kit {
 /// files, such as a key file.
 pub(crate) fn toolbox(
     caller: Caller,
-    running: &LimitArgs,
+    running: &PermissionArgs,
     provider: &Arc<dyn SkillProvider>,
     global: &Global,
     withheld: &[PathBuf],

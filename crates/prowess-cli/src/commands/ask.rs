@@ -28,9 +28,9 @@ use crate::{
 ///
 /// The answer goes to stdout: streamed at a terminal, in one piece in a pipe. The agent's actions go to stderr, one
 /// per line: skills used, files written, commands run; `-v` adds every step, `-q` hides them. If actions were
-/// refused, the last line says so. The API key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`
-/// or a file. Ctrl-C stops the agent; the conversation is saved, and `--resume` continues it. A second Ctrl-C exits
-/// immediately. Sessions are files in `~/.local/state/prowess/sessions`; `prowess sessions` lists and removes them.
+/// refused, the last line says so. The API key comes from the environment or a file, see `--key-file`. Ctrl-C stops
+/// the agent; the conversation is saved, and `--resume` continues it. A second Ctrl-C exits immediately. Sessions
+/// are files in `~/.local/state/prowess/sessions`; `prowess sessions` lists and removes them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The request; several words need no quotes, `-` or nothing reads it from stdin

@@ -18,7 +18,7 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     context,
-    host::{self, LimitArgs},
+    host::{self, PermissionArgs},
     printer::Printer,
     toolbox::GRACE,
     trust,
@@ -116,7 +116,7 @@ pub(crate) fn run(
         .with(Arc::new(UseSkill { active: active.clone() }))
         .with(Arc::new(ReadSkillFile { active: active.clone(), authorizer: authorizer.clone() }));
     if args.run {
-        let running = LimitArgs::default();
+        let running = PermissionArgs::default();
         let executor = running
             .executor(&config, &authorizer.policy, launcher.clone())
             .map_err(|it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default()))?;

@@ -42,7 +42,7 @@ use crate::{
     arguments::{self, Global, directory_parser},
     completion,
     context::{self, shell_quote},
-    host::{self, LimitArgs},
+    host::{self, PermissionArgs},
     input,
     needs::SkillNeeds,
     printer::{Printer, clock},
@@ -102,7 +102,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_install: bool,
     #[command(flatten)]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 /// The most scripts that are suggested.

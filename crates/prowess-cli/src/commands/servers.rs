@@ -25,7 +25,7 @@ use crate::{
     completion,
     connecting::{Installer, connect},
     context,
-    host::LimitArgs,
+    host::PermissionArgs,
     printer::Printer,
     safe,
     server_label::server_of_label,
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(add = completion::servers())]
     label: Option<String>,
     #[command(flatten)]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -63,7 +63,7 @@ struct Show {
     /// The file, as a path within the skill
     path: Option<String>,
     #[command(flatten)]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 pub(crate) fn run(

@@ -23,7 +23,7 @@ use crate::{
     ExitStatus,
     arguments::Global,
     completion, context,
-    host::LimitArgs,
+    host::PermissionArgs,
     input,
     printer::Printer,
     readable::{format_value, is_text_and_structured},
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", add = completion::skills())]
     skill: Vec<String>,
     #[command(flatten)]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 /// The tools that disclose or run skills, beside the tools of the skills themselves.

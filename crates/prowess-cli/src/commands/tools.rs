@@ -9,7 +9,7 @@ use crate::{
     ExitStatus,
     arguments::Global,
     context,
-    host::{self, LimitArgs},
+    host::{self, PermissionArgs},
     printer::Printer,
     tool_text,
     toolbox::{self, Caller},
@@ -48,7 +48,7 @@ pub(crate) fn run(
     let library = context::library(global, printer)?;
     let library = host::without_denied(library, &config, printer);
     let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
-    let running = LimitArgs::default();
+    let running = PermissionArgs::default();
     let kit =
         toolbox::toolbox(Caller::Person, &running, &provider, global, &[], launcher, printer)?;
     let toolbox = kit.toolbox;

@@ -1,10 +1,6 @@
 //! The tables of `prowess.toml`.
 
-use std::{
-    num::{NonZeroU64, NonZeroUsize},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use prowess::{ContextWindow, Directory, Matching, Strategy, Thresholds};
 use prowess_mcp::config::ServerSetting;
@@ -13,7 +9,7 @@ use prowess_runtime::{
     policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands},
     preparation::PrepareLimits,
 };
-use prowess_sandbox::{RunLimits, SandboxLevel};
+use prowess_sandbox::SandboxLevel;
 
 use super::{
     origin::{Setting, SettingOrigin},
@@ -133,29 +129,6 @@ pub struct RuleSetting {
 /// The MCP servers that agents can use, each with a label.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerSettings(pub Vec<ServerSetting>);
-
-/// The limits of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LimitSettings {
-    /// The total time.
-    pub timeout: Setting<Duration>,
-    /// The time without output.
-    pub idle: Setting<Option<Duration>>,
-    /// The CPU time.
-    pub cpu: Setting<Duration>,
-    /// The bytes kept of each output stream.
-    pub output: Setting<Bytes>,
-    /// The memory.
-    pub memory: Setting<Bytes>,
-    /// The size of one file.
-    pub file: Setting<Bytes>,
-    /// The size of all files in the work directory.
-    pub work: Setting<Bytes>,
-    /// The number of processes at once.
-    pub processes: Setting<NonZeroU64>,
-    /// The number of open files of one process.
-    pub descriptors: Setting<NonZeroU64>,
-}
 
 /// The interpreters of scripts.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -300,23 +273,6 @@ impl Default for PolicySettings {
     }
 }
 
-impl Default for LimitSettings {
-    fn default() -> Self {
-        let limits = RunLimits::default();
-        Self {
-            timeout: Setting::new(limits.timeout),
-            idle: Setting::new(limits.idle),
-            cpu: Setting::new(limits.cpu),
-            output: size(limits.output),
-            memory: size(limits.memory),
-            file: size(limits.file),
-            work: size(limits.work),
-            processes: count(limits.processes),
-            descriptors: count(limits.descriptors),
-        }
-    }
-}
-
 impl Default for PrepareSettings {
     fn default() -> Self {
         let limits = PrepareLimits::default();
@@ -345,10 +301,6 @@ impl Default for SandboxSettings {
 
 fn size(bytes: u64) -> Setting<Bytes> {
     Setting::new(Bytes(bytes))
-}
-
-fn count(number: u64) -> Setting<NonZeroU64> {
-    Setting::new(NonZeroU64::new(number).expect("a script needs a process and a file"))
 }
 
 fn ratio(number: f64) -> Setting<Ratio> {

@@ -446,7 +446,6 @@ impl Preparer {
         let PrepareLimits { timeout, size, .. } = self.limits;
         RunLimits {
             timeout,
-            idle: None,
             cpu: timeout,
             output: OUTPUT,
             memory: MEMORY,
@@ -454,6 +453,7 @@ impl Preparer {
             work: size,
             processes: PROCESSES,
             descriptors: DESCRIPTORS,
+            ..RunLimits::default()
         }
     }
 }

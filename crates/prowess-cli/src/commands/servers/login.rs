@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::ServersContext;
 use crate::{
     ExitStatus, completion,
-    host::LimitArgs,
+    host::PermissionArgs,
     printer::{self, Printer},
     safe,
     server_label::server_of_label,
@@ -58,16 +58,16 @@ pub(super) struct Logout {
 }
 
 impl Login {
-    pub(super) fn running(&self) -> LimitArgs {
-        let mut running = LimitArgs::default();
+    pub(super) fn running(&self) -> PermissionArgs {
+        let mut running = PermissionArgs::default();
         (running.env, running.yes) = (self.env.clone(), self.yes);
         running
     }
 }
 
 impl Logout {
-    pub(super) fn running(&self) -> LimitArgs {
-        let mut running = LimitArgs::default();
+    pub(super) fn running(&self) -> PermissionArgs {
+        let mut running = PermissionArgs::default();
         running.env = self.env.clone();
         running
     }
