@@ -1436,7 +1436,7 @@ mod the_bundled_skills_are_of_use {
         assert_eq!(names, REQUESTS.map(|it| it.0));
         assert!(names.len() >= 5);
         for (name, requests) in REQUESTS {
-            let folder = format!("{}/../../skills/{name}", env!("CARGO_MANIFEST_DIR"));
+            let folder = format!("{}/../prowess/skills/{name}", env!("CARGO_MANIFEST_DIR"));
             let checked = prowess::check(
                 &[(&folder).into()],
                 prowess::Profile::Spec,

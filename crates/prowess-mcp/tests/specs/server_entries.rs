@@ -353,7 +353,7 @@ mod a_server_runs_with_the_programs_of_its_user {
         }
         stage.search.virtual_env = None;
         let outcome = stage.start(&module(Path::new("python3"))).unwrap_err();
-        assert!(message(&outcome).contains("no module `own_server`"), "{outcome:?}");
+        assert!(message(&outcome).contains("the module `own_server`"), "{outcome:?}");
     }
 
     #[test]
