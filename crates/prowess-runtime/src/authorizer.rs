@@ -745,7 +745,7 @@ fn shown_change(change: &FileChange) -> (Option<String>, Option<String>) {
         (FileState::TooLarge(old), _) => {
             (None, Some(format!("too large to show: {old} → {size} bytes\n")))
         }
-        (_, Some(new)) if new.is_empty() => (Some("an empty file".to_owned()), None),
+        (_, Some("")) => (Some("an empty file".to_owned()), None),
         (_, Some(new)) => (Some(shorten_text(new)), None),
         (_, None) => (Some(format!("too large or not text: {size} bytes")), None),
     }

@@ -60,7 +60,7 @@ pub fn texts(root: &Root) -> Texts {
             match kind {
                 _ if is_skipped => {}
                 FileType::Directory if path.components().count() < MAX_DEPTH => {
-                    directories.push(path)
+                    directories.push(path);
                 }
                 FileType::Directory => texts.leave_out(&path, "it is nested too deeply"),
                 FileType::RegularFile if is_text(&path) => match read(root, &path) {

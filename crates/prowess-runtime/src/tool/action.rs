@@ -242,10 +242,15 @@ impl Action {
                     how_to_allow: "add the host to `policy.hosts` in your own settings",
                     ..ActionFacts::remembered(words.clone(), approval)
                 };
-                if matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") {
-                    let is_parallel = method != "OPTIONS";
+                let effect = match method.as_str() {
+                    "GET" | "HEAD" => Some(Effect::Looks),
+                    "OPTIONS" => Some(Effect::Acts),
+                    _ => None,
+                };
+                // A request that is read-only.
+                if let Some(effect) = effect {
                     return ActionFacts {
-                        effect: if is_parallel { Effect::Looks } else { Effect::Acts },
+                        effect,
                         subject: SubjectSource::Words,
                         ..facts(ApprovalFacts::of_call(&words))
                     };
@@ -278,7 +283,7 @@ impl Action {
                 let approval = ApprovalFacts::new(ApprovalKind::Server, name, folder(entry));
                 ActionFacts {
                     log_words,
-                    // Nor can it exempt its own servers.
+                    // A skill cannot exempt its own servers.
                     default: DefaultRuling::Ask(match url {
                         Some(_) => LEAVES,
                         None => "the skill wants to start a program",

@@ -160,7 +160,7 @@ pub(crate) struct ApprovalFacts {
     pub(crate) name: Option<String>,
     /// The folder of a skill, the file, the host, or the call.
     pub(crate) place: String,
-    /// What a person is told that an answer covers.
+    /// What an answer covers, as a question says.
     pub(crate) coverage: Coverage,
     /// The same if its content or a setting of its own was the reason to ask; `None` if there is no
     /// difference.
