@@ -55,9 +55,8 @@ pub(crate) struct Approval {
 pub struct RememberedApproval {
     /// The ID to revoke it by, which never changes.
     pub id: String,
-    /// The kind of approval: `skill`, `server`, `call`, `write`, `read`, `send`, `network`,
-    /// `environment` or `settings`.
-    pub kind: &'static str,
+    /// The kind of approval.
+    pub kind: ApprovalKind,
     /// The name of the skill, server or tool.
     pub name: String,
     /// The folder, file or call.
@@ -85,9 +84,12 @@ pub(crate) struct ApprovalKey {
 /// The kinds of approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ApprovalKind {
+pub enum ApprovalKind {
+    /// Using or running a skill.
     Skill,
+    /// Starting a server, or connecting to it.
     Server,
+    /// A call of a tool.
     Call,
     /// Writing a file, with any content.
     Write,
@@ -95,6 +97,7 @@ pub(crate) enum ApprovalKind {
     Read,
     /// Sending any request to a host.
     Send,
+    /// A settings file of a project.
     Settings,
     /// A skill with hosts that its script may connect to.
     Network,
@@ -124,7 +127,7 @@ impl Approval {
         let words = [kind.as_str(), name, place].map(str::as_bytes);
         RememberedApproval {
             id: Subject::of_words(words).digest.chars().take(ID).collect(),
-            kind: kind.as_str(),
+            kind: *kind,
             name: name.clone(),
             place: place.clone(),
             when: when.clone(),
@@ -244,7 +247,7 @@ impl ApprovalStore {
             None => remove_matching(&mut lock(&self.memory), is_meant),
         };
         for RememberedApproval { kind, name, place, .. } in &revoked {
-            let what = format!("{kind} {name}: {place}");
+            let what = format!("{} {name}: {place}", kind.as_str());
             audit.record(&AuditEntry {
                 tool: "approvals",
                 what: &what,

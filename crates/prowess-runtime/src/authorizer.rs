@@ -2,14 +2,14 @@
 
 use std::{
     cell::OnceCell,
-    iter,
     path::{Path, PathBuf},
     slice,
     sync::Arc,
 };
 
-use prowess::{ChosenSkill, Level, Offer, Priority, ReadError, Skill, Type, render_definition};
+use prowess::{ChosenSkill, Level, Offer, Priority, ReadError, Skill, render_definition};
 use prowess_sandbox::{SandboxLevel, ScriptConnection};
+use serde_json::Value;
 
 use crate::{
     active::ActiveSkills,
@@ -29,7 +29,10 @@ use crate::{
     skill_folder::SkillFolder,
     subject::{Subject, file_difference, shorten_text},
     timestamp::timestamp,
-    tool::Action,
+    tool::{
+        Action, ActionFacts, ApprovalFacts, InputDisplay, ListedAs, Logged, QuestionContent,
+        SubjectSource, USE_SKILL,
+    },
     warnings::Warnings,
 };
 
@@ -95,8 +98,9 @@ impl Authorizer {
         &self,
         requested: &ActionRequest<'_>,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
-        let plan = match requested.action {
-            Action::Command { line, directory, preview } => {
+        let facts = &requested.action.facts();
+        let plan = match &facts.subject {
+            SubjectSource::Command { line, directory, preview } => {
                 let plan = match preview {
                     Some(preview) => preview.plan.clone(),
                     None => commands::plan(line, directory, &self.policy),
@@ -106,27 +110,31 @@ impl Authorizer {
                 plan.secrets.retain(|it| self.asks_about_secret(requested.tool, it));
                 Some(plan)
             }
-            _ => None,
+            SubjectSource::Input
+            | SubjectSource::Words
+            | SubjectSource::Parts(_)
+            | SubjectSource::Skill(_)
+            | SubjectSource::RemoteSkill(_) => None,
         };
         let (ground, asks) = match self.policy.ruling(requested, plan.as_ref()) {
             Ruling::Allow(ground) => {
-                return self.allow(requested, skill_subject(requested).as_ref(), ground.as_str());
+                return self.allow(requested, skill_subject(facts).as_ref(), ground.as_str());
             }
             Ruling::Deny(ground) => {
-                let subject = skill_subject(requested);
+                let subject = skill_subject(facts);
                 let refusal = denial(requested, ground);
                 return Err(self.refuse(requested, subject.as_ref(), ground.as_str(), refusal));
             }
             Ruling::Ask(ground) => (ground, true),
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
-        let old = self.approvals.approved_subject(&self.approval_key(requested));
+        let old = self.approved_subject(requested);
         // The files of a read-only action are not read, unless it requires approval.
         if !asks && old.is_none() && requested.action.only_looks() {
             return self.allow(requested, None, ground.as_str());
         }
-        let subject = match subject(requested, plan.as_ref()) {
-            Ok(subject) => match self.policy.hosts_of(requested.action) {
+        let subject = match subject(requested, facts, plan.as_ref()) {
+            Ok(subject) => match self.policy.hosts_of(facts) {
                 [] => subject,
                 hosts => subject.with_hosts(hosts),
             },
@@ -155,7 +163,7 @@ impl Authorizer {
         ground: Ground,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let _turn = self.approvals.turn.lock().await;
-        let old = self.approvals.approved_subject(&self.approval_key(requested));
+        let old = self.approved_subject(requested);
         let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
         let is_covered =
             ground == Ground::Writes && self.approvals.is_approved_for_session(&every_write());
@@ -163,7 +171,8 @@ impl Authorizer {
             let passed = self.allow(requested, Some(&subject), "approval")?;
             return Ok(AuthorizedAction { is_agreed: is_personal(ground), ..passed });
         }
-        if self.approvals.is_refused_for_session(&self.approval_key(requested), &subject) {
+        let key = self.approval_key(requested);
+        if key.is_some_and(|it| self.approvals.is_refused_for_session(&it, &subject)) {
             let message = format!("approval to {} was denied", requested.action.describe());
             let hint =
                 "you denied it earlier; you will be asked again in the next session".to_owned();
@@ -180,9 +189,8 @@ impl Authorizer {
     /// Whether this tool may only read a file with secrets after approval. Nothing is logged.
     pub(crate) fn asks_about_secret(&self, tool: &str, path: &Path) -> bool {
         let action = Action::Read(path.to_owned());
-        let key =
-            ApprovalKey::of(&ActionRequest { tool, action: &action, active: &[], given: None });
-        self.policy.asks_about_secret(tool, path) && self.approvals.approved_subject(&key).is_none()
+        let requested = ActionRequest { tool, action: &action, active: &[], given: None };
+        self.policy.asks_about_secret(tool, path) && self.approved_subject(&requested).is_none()
     }
 
     /// Whether the policy denies the disclosure of a skill. Nothing is logged.
@@ -213,7 +221,7 @@ impl Authorizer {
         requested: &ActionRequest<'_>,
         active: &ActiveSkills,
     ) -> Result<(), Box<Outcome>> {
-        let Action::Read(path) = requested.action else { return Ok(()) };
+        let ListedAs::FileToRead(path) = requested.action.facts().listed_as else { return Ok(()) };
         let undisclosed = self.undisclosed_skills(active, |folder| is_within(path, folder));
         let Some((name, _)) = undisclosed.into_iter().next() else { return Ok(()) };
         let path = path.display();
@@ -271,19 +279,18 @@ impl Authorizer {
             Ruling::AskIfChanged => DisclosureRule::Always,
         };
         let key = ApprovalKey::of(&disclosure_request(&action));
-        approved(&key).map_or(unless, DisclosureRule::IfUnchanged)
+        key.and_then(|it| approved(&it)).map_or(unless, DisclosureRule::IfUnchanged)
     }
 
     /// Returns the reason why a skill may not be disclosed, with a hint; `None` if it may. Nothing
     /// is logged.
     pub fn why_withheld(&self, skill: &Skill) -> Option<Box<Outcome>> {
         let action = disclosure_action(skill);
-        let requested = disclosure_request(&action);
         if self.can_disclose(skill) {
             return None;
         }
         let message = format!("approval is needed to {}", action.describe());
-        let hint = format!("`{}` approves it", approval_command(&requested));
+        let hint = format!("`{}` approves it", approval_command(&action.facts()));
         Some(Refusal { message, hint }.into())
     }
 
@@ -301,7 +308,7 @@ impl Authorizer {
     /// Nothing is logged.
     pub fn approves(&self, skill: &RemoteSkill) -> Option<bool> {
         let action = Action::TakeUp(Box::new(skill.clone()));
-        let old = self.approvals.approved_subject(&ApprovalKey::of(&disclosure_request(&action)));
+        let old = self.approved_subject(&disclosure_request(&action));
         old.map(|it| it.digest == Subject::of_remote(skill).digest)
     }
 
@@ -316,10 +323,11 @@ impl Authorizer {
 
     /// Logs that an action was performed without a sandbox.
     pub fn note_unsandboxed(&self, requested: &ActionRequest<'_>) {
+        let facts = requested.action.facts();
         self.audit.record(&AuditEntry {
             tool: requested.tool,
-            skill: skill_name(requested),
-            digest: skill_subject(requested).as_ref().map(|it| &*it.digest),
+            skill: facts.skill,
+            digest: skill_subject(&facts).as_ref().map(|it| &*it.digest),
             what: "run without a sandbox",
             decision: "ran",
             by: "flag",
@@ -350,15 +358,21 @@ impl Authorizer {
         });
     }
 
-    /// Returns the key of the approval of an action, which depends on network access.
-    fn approval_key(&self, requested: &ActionRequest<'_>) -> ApprovalKey {
-        let key = ApprovalKey::of(requested);
-        let kind = if self.policy.hosts_of(requested.action).is_empty() {
+    /// Returns the key of the approval of an action, which depends on network access; `None` if no
+    /// approval is remembered.
+    fn approval_key(&self, requested: &ActionRequest<'_>) -> Option<ApprovalKey> {
+        let key = ApprovalKey::of(requested)?;
+        let kind = if self.policy.hosts_of(&requested.action.facts()).is_empty() {
             key.kind
         } else {
             ApprovalKind::Network
         };
-        ApprovalKey { kind, ..key }
+        Some(ApprovalKey { kind, ..key })
+    }
+
+    /// Returns the subject that was approved under the key of an action.
+    fn approved_subject(&self, requested: &ActionRequest<'_>) -> Option<Subject> {
+        self.approvals.approved_subject(&self.approval_key(requested)?)
     }
 
     async fn ask(
@@ -383,46 +397,38 @@ impl Authorizer {
         match reply {
             ApproverReply::No => {
                 // Every conversation starts its servers again, but they are asked about once.
-                if is_agreed
-                    && matches!(requested.action, Action::Start { .. } | Action::Connect { .. })
+                let key = self.approval_key(requested).filter(|it| it.kind == ApprovalKind::Server);
+                if let Some(key) = key
+                    && is_agreed
                 {
-                    self.approvals
-                        .refuse_for_session(self.approval_key(requested), subject.clone());
+                    self.approvals.refuse_for_session(key, subject.clone());
                 }
-                let refusal = unapproved_refusal(
-                    requested,
-                    &question,
-                    &who,
-                    self.policy.hosts_of(requested.action),
-                );
+                let facts = requested.action.facts();
+                let hosts = self.policy.hosts_of(&facts);
+                let refusal = unapproved_refusal(&facts, &question, &who, hosts);
                 let outcome = self.refuse(requested, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
-            ApproverReply::Once => {
+            ApproverReply::Once | ApproverReply::Session | ApproverReply::Always => {
                 self.allow(requested, Some(&subject), &who)?;
+                if let Some(key) = self.approval_key(requested) {
+                    let approval = Approval { key, when: timestamp(), by: who, subject };
+                    self.remember(reply, ground, approval);
+                }
                 Ok(AuthorizedAction { difference, is_agreed })
             }
-            ApproverReply::Session => {
-                self.allow(requested, Some(&subject), &who)?;
-                let key = if ground == Ground::Writes {
-                    every_write()
-                } else {
-                    self.approval_key(requested)
-                };
-                self.approvals.approve_for_session(Approval {
-                    key,
-                    when: timestamp(),
-                    by: who,
-                    subject,
-                });
-                Ok(AuthorizedAction { difference, is_agreed })
+        }
+    }
+
+    /// Remembers an approval as long as the reply says.
+    fn remember(&self, reply: ApproverReply, ground: Ground, approval: Approval) {
+        match reply {
+            ApproverReply::No | ApproverReply::Once => {}
+            ApproverReply::Session if ground == Ground::Writes => {
+                self.approvals.approve_for_session(Approval { key: every_write(), ..approval });
             }
-            ApproverReply::Always => {
-                self.allow(requested, Some(&subject), &who)?;
-                let key = self.approval_key(requested);
-                self.approvals.approve(Approval { key, when: timestamp(), by: who, subject });
-                Ok(AuthorizedAction { difference, is_agreed })
-            }
+            ApproverReply::Session => self.approvals.approve_for_session(approval),
+            ApproverReply::Always => self.approvals.approve(approval),
         }
     }
 
@@ -431,19 +437,26 @@ impl Authorizer {
         &self,
         requested: &ActionRequest<'_>,
     ) -> Result<Option<Subject>, Box<Outcome>> {
-        if let Action::Command { line, directory, .. } = requested.action {
-            let (line, directory) = (line.clone(), directory.clone());
-            let policy = self.policy.clone();
-            return Ok(blocking(move || {
-                commands::plan(&line, &directory, &policy).map(|it| it.subject())
-            })
-            .await?
-            .ok());
+        match requested.action.facts().subject {
+            SubjectSource::Command { line, directory, .. } => {
+                let (line, directory) = (line.to_owned(), directory.to_owned());
+                let policy = self.policy.clone();
+                let planned = blocking(move || {
+                    commands::plan(&line, &directory, &policy).map(|it| it.subject())
+                });
+                Ok(planned.await?.ok())
+            }
+            SubjectSource::Skill(entry) => {
+                let folder = entry.folder.as_ref().map(SkillFolder::without_files);
+                let entry = SkillRecord { folder, ..entry.clone() };
+                blocking(move || Subject::of(&entry).ok()).await
+            }
+            // They are part of the action, which does not change.
+            SubjectSource::Input
+            | SubjectSource::Words
+            | SubjectSource::Parts(_)
+            | SubjectSource::RemoteSkill(_) => Ok(None),
         }
-        let Some(entry) = requested.action.entry() else { return Ok(None) };
-        let folder = entry.folder.as_ref().map(SkillFolder::without_files);
-        let entry = SkillRecord { folder, ..entry.clone() };
-        blocking(move || Subject::of(&entry).ok()).await
     }
 
     fn allow(
@@ -452,13 +465,12 @@ impl Authorizer {
         subject: Option<&Subject>,
         by: &str,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
-        // Read-only actions are not logged, unless they were approved.
-        let is_quiet = match requested.action {
-            Action::Tell => true,
-            Action::Disclose(_) | Action::Read(_) | Action::Resource { .. } => subject.is_none(),
-            _ => false,
+        let is_logged = match requested.action.facts().logged {
+            Logged::Never => false,
+            Logged::WithSubject => subject.is_some(),
+            Logged::Always => true,
         };
-        if !is_quiet {
+        if is_logged {
             self.record(requested, subject, "allowed", by);
         }
         Ok(AuthorizedAction { difference: None, is_agreed: false })
@@ -482,15 +494,13 @@ impl Authorizer {
         decision: &str,
         by: &str,
     ) {
+        let facts = requested.action.facts();
+        let words = facts.log_words.as_ref().unwrap_or(&facts.words);
         self.audit.record(&AuditEntry {
             tool: requested.tool,
-            skill: skill_name(requested),
+            skill: facts.skill,
             digest: subject.map(|it| &*it.digest),
-            what: &format!(
-                "{}{}",
-                describe_for_log(requested.action),
-                connection_phrase(self.policy.hosts_of(requested.action))
-            ),
+            what: &format!("{words}{}", connection_phrase(self.policy.hosts_of(&facts))),
             decision,
             by,
             sandbox: None,
@@ -532,8 +542,6 @@ impl DisclosureRule {
     }
 }
 
-/// The tool that discloses skills.
-const USE_SKILL: &str = "use_skill";
 /// The tool that reads their files.
 const READ_SKILL_FILE: &str = "read_skill_file";
 /// The maximum number of files of a skill in a question.
@@ -550,102 +558,52 @@ fn disclosure_action(skill: &Skill) -> Action {
 }
 
 /// Returns the subject of the approval of an action.
-fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
-    match requested.action {
-        Action::TakeUp(skill) => return Ok(Subject::of_remote(skill)),
-        Action::Connect { line, files, .. } => {
-            let files = files.iter().flat_map(|(path, digest)| {
-                [path.as_os_str().as_encoded_bytes(), digest.as_bytes()]
-            });
-            return Ok(Subject::of_words(iter::once(line.as_bytes()).chain(files)));
-        }
-        _ => {}
-    }
-    match (requested.action.entry(), plan) {
-        (Some(entry), _) => Subject::of(entry).map_err(|error| Refusal {
+fn subject(
+    requested: &ActionRequest<'_>,
+    facts: &ActionFacts<'_>,
+    plan: Option<&Plan>,
+) -> Result<Subject, Refusal> {
+    let call = [requested.tool.as_bytes(), facts.words.as_bytes()];
+    Ok(match (&facts.subject, plan) {
+        (SubjectSource::Skill(entry), _) => Subject::of(entry).map_err(|error| Refusal {
             message: format!("{error}, so it cannot be approved"),
             hint: format!("look at the files of `{}`", entry.manifest.name),
-        }),
-        (_, Some(plan)) => {
+        })?,
+        (SubjectSource::RemoteSkill(skill), _) => Subject::of_remote(skill),
+        (SubjectSource::Command { preview, .. }, Some(plan)) => {
             // The resources that it could access are part of the approval.
-            let reach = match requested.action {
-                Action::Command { preview: Some(preview), .. } => preview.reach.join("\n"),
-                _ => String::new(),
-            };
+            let reach = preview.map(|it| it.reach.join("\n")).unwrap_or_default();
             let digest = plan.subject().digest;
-            Ok(Subject::of_words([digest.as_bytes(), reach.as_bytes()]))
+            Subject::of_words([digest.as_bytes(), reach.as_bytes()])
         }
-        (None, None)
-            if let Action::Write(FileChange { path, .. })
-            | Action::Read(path)
-            | Action::Resource { path, .. } = requested.action =>
-        {
-            Ok(Subject::of_words([path.as_os_str().as_encoded_bytes()]))
+        (SubjectSource::Parts(parts), _) => Subject::of_words(parts.iter().map(|it| &**it)),
+        (SubjectSource::Input, _) => {
+            let input = requested.given.map(Value::to_string).unwrap_or_default();
+            Subject::of_words(call.into_iter().chain([input.as_bytes()]))
         }
-        (None, None)
-            if let Action::Fetch { method, url, .. } = requested.action
-                && !is_get(method) =>
-        {
-            Ok(Subject::of_words([origin(url).as_bytes()]))
+        (SubjectSource::Words, _) | (SubjectSource::Command { .. }, None) => {
+            Subject::of_words(call)
         }
-        (None, None) => Ok(Subject::of_words([
-            requested.tool.as_bytes(),
-            requested.action.describe().as_bytes(),
-        ])),
-    }
+    })
 }
 
 /// Returns the subject of a skill that is to run; `None` if the action has no skill.
-fn skill_subject(requested: &ActionRequest<'_>) -> Option<Subject> {
-    match requested.action {
-        Action::TakeUp(skill) => Some(Subject::of_remote(skill)),
-        action => action.entry().and_then(|it| Subject::of(it).ok()),
+fn skill_subject(facts: &ActionFacts<'_>) -> Option<Subject> {
+    match facts.subject {
+        SubjectSource::Skill(entry) => Subject::of(entry).ok(),
+        SubjectSource::RemoteSkill(skill) => Some(Subject::of_remote(skill)),
+        SubjectSource::Input
+        | SubjectSource::Words
+        | SubjectSource::Parts(_)
+        | SubjectSource::Command { .. } => None,
     }
 }
 
 impl ApprovalKey {
-    /// Returns the key of the approval of an action.
-    fn of(requested: &ActionRequest<'_>) -> Self {
-        let folder = requested.action.entry().and_then(|it| it.folder.as_ref());
-        let place = folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-        let (kind, name, place) = match requested.action {
-            // Its disclosure is not its execution.
-            Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
-                (ApprovalKind::Call, format!("{USE_SKILL} {}", entry.manifest.name), place)
-            }
-            Action::Execute(entry) | Action::Disclose(entry) => {
-                (ApprovalKind::Skill, entry.manifest.name.to_string(), place)
-            }
-            Action::Start { entry, server, .. } => {
-                (ApprovalKind::Server, format!("{}/{server}", entry.manifest.name), place)
-            }
-            Action::Connect { server, file, .. } => {
-                (ApprovalKind::Server, server.clone(), file.to_string_lossy().into_owned())
-            }
-            // The same URI is another skill on another server.
-            Action::TakeUp(skill) => {
-                let by = skill.set_by.as_deref().unwrap_or_default();
-                (
-                    ApprovalKind::Skill,
-                    format!("{}:{}", skill.server, skill.name),
-                    format!("{} {by}", skill.uri),
-                )
-            }
-            Action::Read(path) | Action::Resource { path, .. } => {
-                (ApprovalKind::Read, "read".to_owned(), path.to_string_lossy().into_owned())
-            }
-            Action::Fetch { method, url, .. } if !is_get(method) => {
-                (ApprovalKind::Send, "send".to_owned(), origin(url))
-            }
-            // By any tool.
-            Action::Write(change) => (
-                ApprovalKind::Write,
-                "write".to_owned(),
-                change.path.to_string_lossy().into_owned(),
-            ),
-            action => (ApprovalKind::Call, requested.tool.to_owned(), action.describe()),
-        };
-        Self { kind, name, place }
+    /// Returns the key of the approval of an action; `None` if no approval is remembered.
+    fn of(requested: &ActionRequest<'_>) -> Option<Self> {
+        let ApprovalFacts { kind, name, place, .. } = requested.action.facts().approval?;
+        Some(Self { kind, name: name.unwrap_or_else(|| requested.tool.to_owned()), place })
     }
 }
 
@@ -663,72 +621,62 @@ impl Authorizer {
         ground: Ground,
         old: Option<&Subject>,
     ) -> Question {
-        let entry = requested.action.entry();
-        let question = Question {
-            what: requested.action.describe()
-                + &connection_phrase(self.policy.hosts_of(requested.action)),
-            why: reason(requested, plan, ground, old.is_some()),
-            given: shown_input(requested),
-            files: subject.list_files(),
-            place: entry.and_then(|it| it.folder.as_ref()).map(|it| it.to_path_buf()),
-            ..Question::default()
+        let facts = requested.action.facts();
+        let (content, diff) = match facts.content {
+            QuestionContent::Nothing => (None, None),
+            QuestionContent::Text(text) => (Some(text.to_owned()), None),
+            QuestionContent::Definition(entry) => {
+                (Some(render_definition(&entry.definition, None)), None)
+            }
+            QuestionContent::Change(change) => shown_change(change),
+            QuestionContent::RemoteSkill(skill) => (Some(list_files(skill)), None),
         };
-        match requested.action {
-            Action::Command { line, preview, .. } => Question {
-                content: Some(line.clone()),
-                reach: preview.as_ref().map(|it| it.reach.clone()).unwrap_or_default(),
-                coverage: match ground {
-                    Ground::Unlisted | Ground::Secret(_) => Coverage::More {
-                        session: "this command in this directory".to_owned(),
-                        always: "this command in this directory".to_owned(),
-                    },
-                    _ => Coverage::UntilChange,
-                },
-                // It is unconfined, or names secrets, so a flag must not approve it.
-                in_person: ground == Ground::Unlisted
-                    && preview.as_ref().is_some_and(|it| !it.is_sandboxed)
-                    || plan.is_some_and(|it| !it.secrets.is_empty()),
-                ..question
-            },
-            Action::Read(_) | Action::Resource { .. } if matches!(ground, Ground::Secret(_)) => {
-                Question {
-                    coverage: Coverage::More {
-                        session: "this file".to_owned(),
-                        always: "this file".to_owned(),
-                    },
-                    in_person: true,
-                    files: None,
-                    ..question
-                }
+        let preview = facts.subject.preview();
+        let folder = facts.subject.record().and_then(|it| it.folder.as_ref());
+        let question = Question {
+            what: format!("{}{}", facts.words, connection_phrase(self.policy.hosts_of(&facts))),
+            why: reason(plan, ground, old.is_some()),
+            content,
+            difference: None,
+            files: subject.list_files(),
+            given: shown_input(requested, facts.input),
+            place: folder.map(|it| it.to_path_buf()),
+            diff,
+            reach: preview.map(|it| it.reach.clone()).unwrap_or_default(),
+            // It is unconfined, or names secrets, so a flag must not approve it.
+            in_person: facts.needs_person
+                || matches!(ground, Ground::Sensitive(_) | Ground::Secret(_))
+                || ground == Ground::Unlisted && preview.is_some_and(|it| !it.is_sandboxed)
+                || plan.is_some_and(|it| !it.secrets.is_empty()),
+            coverage: facts.approval.map_or(Coverage::Once, |it| self.coverage(it, ground)),
+        };
+        question.with_difference(old.map(|it| subject.difference(it)))
+    }
+
+    /// Returns the coverage of an answer, which depends on the reason to ask.
+    fn coverage(&self, approval: ApprovalFacts, ground: Ground) -> Coverage {
+        let ApprovalFacts { coverage, special_coverage, .. } = approval;
+        let coverage = match ground {
+            Ground::Writes
+            | Ground::Sensitive(_)
+            | Ground::Secret(_)
+            | Ground::Sends
+            | Ground::Unlisted => special_coverage.unwrap_or(coverage),
+            Ground::Rule
+            | Ground::Setting
+            | Ground::AllowedTools
+            | Ground::Action(_)
+            | Ground::Network => coverage,
+        };
+        match coverage {
+            Coverage::More { always, .. } if ground == Ground::Writes => {
+                let roots = self.policy.roots.iter().map(|it| format!("`{}`", it.display()));
+                let roots: Vec<_> = roots.collect();
+                let session = format!("every ordinary file in {}", roots.join(" and "));
+                Coverage::More { session, always }
             }
-            Action::Fetch { method, url, .. } if !is_get(method) => {
-                let host = format!("every request to `{}`", origin(url));
-                let coverage = Coverage::More { session: host.clone(), always: host };
-                Question { coverage, files: None, ..question }
-            }
-            Action::Write(change) => {
-                let (content, diff) = shown_change(change);
-                let session = match ground {
-                    Ground::Writes => {
-                        let roots: Vec<_> =
-                            self.policy.roots.iter().map(|it| it.display()).collect();
-                        let roots: Vec<_> = roots.iter().map(|it| format!("`{it}`")).collect();
-                        format!("every ordinary file in {}", roots.join(" and "))
-                    }
-                    _ => "this file".to_owned(),
-                };
-                let coverage = Coverage::More { session, always: "this file".to_owned() };
-                let in_person = matches!(ground, Ground::Sensitive(_));
-                Question { content, diff, coverage, in_person, files: None, ..question }
-            }
-            Action::Connect { line, .. } => Question { content: Some(line.clone()), ..question },
-            Action::TakeUp(skill) => Question { content: Some(list_files(skill)), ..question },
-            _ => Question {
-                content: entry.map(|it| render_definition(&it.definition, None)),
-                ..question
-            },
+            coverage @ (Coverage::UntilChange | Coverage::Once | Coverage::More { .. }) => coverage,
         }
-        .with_difference(old.map(|it| subject.difference(it)))
     }
 }
 
@@ -739,12 +687,7 @@ impl Question {
 }
 
 /// Returns the reason for a question, in words that follow “because”.
-fn reason(
-    requested: &ActionRequest<'_>,
-    plan: Option<&Plan>,
-    ground: Ground,
-    is_changed: bool,
-) -> String {
+fn reason(plan: Option<&Plan>, ground: Ground, is_changed: bool) -> String {
     let why = match ground {
         Ground::Unlisted => {
             let parts = plan.map(|it| it.unlisted.join(", and ")).unwrap_or_default();
@@ -760,20 +703,14 @@ fn reason(
         Ground::Network if is_changed => "the skill or its hosts changed since they were approved",
         Ground::Network => "data sent there leaves this machine",
         Ground::Writes => "`policy.writes` is `ask`",
-        _ if is_changed => "it has changed since it was approved",
-        Ground::Required => "the skill requires approval",
-        Ground::Server => match requested.action {
-            Action::Start { url: Some(_), .. } | Action::Connect { url: Some(_), .. } => {
-                "data passed to its tools leaves this machine"
-            }
-            Action::Connect { .. } => "this project's file wants to start a program",
-            _ => "the skill wants to start a program",
-        },
-        Ground::Offered => {
-            "it was written by a server, and models follow it, even when running commands"
+        Ground::Rule | Ground::Setting | Ground::AllowedTools | Ground::Action(_) if is_changed => {
+            "it has changed since it was approved"
         }
+        Ground::Action(why) => why,
         Ground::Rule => "a rule of the policy asks for it",
-        _ => "the policy asks before everything except reading",
+        Ground::Setting | Ground::AllowedTools => {
+            "the policy asks before everything except reading"
+        }
     };
     why.to_owned()
 }
@@ -824,14 +761,10 @@ fn shown_text(bytes: &[u8]) -> Option<&str> {
 const GIVEN: (usize, usize) = (40, 300);
 
 /// Returns the input of a tool that is not already part of the question; `None` if there is none.
-fn shown_input(requested: &ActionRequest<'_>) -> Option<String> {
-    let given = match requested.action {
-        Action::Tell | Action::Disclose(_) | Action::Resource { .. } | Action::Read(_) => {
-            return None;
-        }
-        Action::Command { .. } => return None,
-        Action::Write(FileChange { after: Some(_), .. }) => return None,
-        _ => requested.given?,
+fn shown_input(requested: &ActionRequest<'_>, display: InputDisplay) -> Option<String> {
+    let given = match display {
+        InputDisplay::Nowhere => return None,
+        InputDisplay::InQuestion | InputDisplay::Everywhere => requested.given?,
     };
     if given.as_object().is_some_and(serde_json::Map::is_empty) {
         return None;
@@ -889,15 +822,19 @@ fn denial(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
             message: format!("not allowed to {what}, because `policy.sends` is `deny`"),
             hint: "add the host to `policy.hosts` in your own settings".to_owned(),
         },
-        _ => Refusal {
+        Ground::Rule => Refusal {
             message: format!("not allowed to {what}, because of a rule with the decision `deny`"),
             hint: "`prowess config policy.rules` shows the rules".to_owned(),
+        },
+        Ground::Setting | Ground::Action(_) | Ground::Unlisted | Ground::Network => Refusal {
+            message: format!("not allowed to {what}, because the policy denies it"),
+            hint: "`prowess config policy` shows the policy".to_owned(),
         },
     }
 }
 
 fn unapproved_refusal(
-    requested: &ActionRequest<'_>,
+    facts: &ActionFacts<'_>,
     question: &Question,
     who: &str,
     hosts: &[String],
@@ -908,14 +845,14 @@ fn unapproved_refusal(
             message: format!(
                 "approval is needed to {what}, because {why}, and there was no one to ask"
             ),
-            hint: unasked_hint(requested, question),
+            hint: unasked_hint(facts, question),
         },
         "nobody" => Refusal {
             message: format!(
                 "approval is needed to {what}, because {why}, and there was no one to ask"
             ),
             hint: {
-                let command = with_hosts(approval_command(requested), hosts);
+                let command = with_hosts(approval_command(facts), hosts);
                 format!("use `{command}`, or answer at a terminal")
             },
         },
@@ -927,50 +864,21 @@ fn unapproved_refusal(
 }
 
 /// Returns the hint for a file or command if nobody could be asked.
-fn unasked_hint(requested: &ActionRequest<'_>, question: &Question) -> String {
-    let also = match requested.action {
-        Action::Command { .. } => "add it to `policy.commands` in your own settings",
-        Action::Fetch { .. } => "add the host to `policy.hosts` in your own settings",
-        _ => "add a rule that allows this `path` to your own settings",
-    };
+fn unasked_hint(facts: &ActionFacts<'_>, question: &Question) -> String {
+    let also = facts.how_to_allow;
     match question.in_person {
         true => format!("`--yes` is not enough: answer at a terminal, or {also}"),
         false => format!("use `--yes`, answer at a terminal, or {also}"),
     }
 }
 
-/// Returns the hint for the approval of an action: a command, if it is safe to copy.
-fn approval_command(requested: &ActionRequest<'_>) -> String {
-    if let Action::TakeUp(skill) = requested.action
-        && skill.address.split(':').all(is_plain_name)
-    {
-        return format!("prowess servers show {} --yes", skill.address);
-    }
-    let name = skill_name(requested).filter(|it| is_plain_name(it));
-    match (requested.action, name.map(|it| (it, it.split_once('/')))) {
-        (Action::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
-            format!(r#"prowess tool {USE_SKILL} '{{"name":"{name}"}}' --yes"#)
-        }
-        (Action::Execute(_), Some((_, Some((name, script))))) => {
-            format!("prowess run {name} --script {script} --yes")
-        }
-        (Action::Disclose(_) | Action::Execute(_), Some((name, None))) => {
-            format!("prowess run {name} --yes")
-        }
-        _ => "--yes".to_owned(),
-    }
-}
-
-/// Whether a name needs no quotes in a shell, and is not an option.
-fn is_plain_name(name: &str) -> bool {
-    name.split('/').all(|it| {
-        !it.starts_with('-')
-            && it.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it))
-    })
+/// Returns the command that approves an action, or the option.
+fn approval_command<'a>(facts: &'a ActionFacts<'_>) -> &'a str {
+    facts.approval.as_ref().map_or("--yes", |it| &it.command)
 }
 
 /// Adds the hosts of a script to such a command.
-fn with_hosts(command: String, hosts: &[String]) -> String {
+fn with_hosts(command: &str, hosts: &[String]) -> String {
     let are_plain = hosts
         .iter()
         .all(|it| it.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"-.:".contains(&it)));
@@ -978,7 +886,7 @@ fn with_hosts(command: String, hosts: &[String]) -> String {
         Some(start) if !hosts.is_empty() && are_plain => {
             format!("{start} --net {} --yes", hosts.join(","))
         }
-        _ => command,
+        _ => command.to_owned(),
     }
 }
 
@@ -990,54 +898,6 @@ fn connection_phrase(hosts: &[String]) -> String {
     }
 }
 
-fn skill_name<'a>(requested: &ActionRequest<'a>) -> Option<&'a str> {
-    match requested.action {
-        Action::Serve { skill, .. } => skill.as_deref(),
-        Action::TakeUp(skill) => Some(&skill.address),
-        action => action.entry().map(|it| &*it.manifest.name),
-    }
-}
-
-/// Describes an action for the log, without secrets in a URL or a statement.
-fn describe_for_log(action: &Action) -> String {
-    match action {
-        Action::Fetch { url, .. }
-        | Action::Start { url: Some(url), .. }
-        | Action::Connect { url: Some(url), .. } => {
-            action.describe().replace(&**url, &without_secrets(url))
-        }
-        Action::Query(_) => "query the database".to_owned(),
-        action => action.describe(),
-    }
-}
-
-/// Whether an HTTP request is read-only.
-fn is_get(method: &str) -> bool {
-    matches!(method, "GET" | "HEAD" | "OPTIONS")
-}
-
-/// Returns the scheme, host and port of a URL.
-#[cfg(feature = "http")]
-fn origin(url: &str) -> String {
-    url::Url::parse(url)
-        .map_or_else(|_| without_secrets(url), |it| it.origin().ascii_serialization())
-}
-
-/// Without HTTP nothing is sent anywhere.
-#[cfg(not(feature = "http"))]
-fn origin(url: &str) -> String {
-    without_secrets(url)
-}
-
-/// Returns a URL without the parts that could be secret.
-fn without_secrets(url: &str) -> String {
-    let end = url.find(['?', '#']).unwrap_or(url.len());
-    let start = url[..end].find("://").map_or(0, |it| it + "://".len());
-    let host = url[start..end].split('/').next().unwrap_or_default();
-    let user = host.rfind('@').map_or(0, |it| it + 1);
-    format!("{}{}", &url[..start], &url[start + user..end])
-}
-
 impl Ground {
     /// Returns its name in the records.
     fn as_str(self) -> &'static str {
@@ -1045,10 +905,149 @@ impl Ground {
             Self::Rule => "rule",
             Self::Setting => "setting",
             Self::AllowedTools => "allowed-tools",
-            Self::Required => "skill",
-            Self::Server | Self::Offered => "server",
             Self::Writes | Self::Sends => "setting",
-            Self::Sensitive(_) | Self::Secret(_) | Self::Unlisted | Self::Network => "policy",
+            Self::Action(_)
+            | Self::Sensitive(_)
+            | Self::Secret(_)
+            | Self::Unlisted
+            | Self::Network => "policy",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use prowess::{AllowedTools, Manifest};
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        approver::{ApproveAll, ApproverFuture, DenyAll},
+        policy::{AllowedToolsMode, Approvals, Decision, PolicyRule},
+    };
+
+    #[test]
+    fn an_action_with_the_strictest_facts_is_asked_about_each_time() {
+        for approvals in [Approvals::Needed, Approvals::Always] {
+            for reply in [ApproverReply::Once, ApproverReply::Session, ApproverReply::Always] {
+                let (authorizer, questions) =
+                    asking(Policy { approvals, ..Policy::default() }, reply);
+                for body in ["hello", "hello", "attached: all keys"] {
+                    assert!(send(&authorizer, body, &[]).is_ok());
+                }
+                let questions = questions.0.lock().unwrap();
+                let given: Vec<_> = questions.iter().map(|it| it.given.as_deref()).collect();
+                assert_eq!(given.len(), 3, "{approvals:?}, {reply:?}");
+                assert!(given[2].unwrap().contains("attached: all keys"));
+                assert!(questions.iter().all(|it| it.coverage == Coverage::Once && it.in_person));
+                assert_eq!(authorizer.approvals.remembered(), []);
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_setting_or_a_rule_of_the_user_allows_it_without_a_question() {
+        let rule = |decision| PolicyRule {
+            tool: Some("send_mail".to_owned()),
+            ..PolicyRule::new(decision)
+        };
+        let listing =
+            Manifest { allowed_tools: AllowedTools::from_text("send_mail"), ..Manifest::default() };
+        let allow = Policy { rules: vec![rule(Decision::Allow)], ..Policy::default() };
+        let ask = Policy { rules: vec![rule(Decision::Ask)], ..Policy::default() };
+        let never = Policy { approvals: Approvals::Never, ..Policy::default() };
+        let preapprove =
+            Policy { allowed_tools: AllowedToolsMode::Preapprove, ..Policy::default() };
+        for (policy, active, asked) in [
+            (allow, &[][..], 0),
+            (never, &[], 0),
+            (ask, &[], 1),
+            (preapprove, slice::from_ref(&listing), 1),
+        ] {
+            let (authorizer, questions) = asking(policy, ApproverReply::Once);
+            assert!(send(&authorizer, "hello", active).is_ok());
+            assert_eq!(questions.0.lock().unwrap().len(), asked);
+        }
+    }
+
+    #[test]
+    fn no_flag_approves_it_and_the_hint_names_a_rule() {
+        let approvers: [Arc<dyn Approver>; 2] = [Arc::new(ApproveAll), Arc::new(DenyAll)];
+        for approver in approvers {
+            let authorizer = Authorizer::new(Policy::default(), approver);
+            let refusal = send(&authorizer, "hello", &[]).unwrap_err();
+            assert_eq!(
+                refusal.message.as_deref(),
+                Some(
+                    "approval is needed to send mail to `ann@example.com`, because every call of \
+                     it needs approval, and there was no one to ask"
+                )
+            );
+            assert_eq!(
+                refusal.hint.as_deref(),
+                Some(
+                    "`--yes` is not enough: answer at a terminal, or add a rule that allows this \
+                     `tool` to your own settings"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn its_subject_contains_the_whole_input() {
+        let digest = |body: &str| {
+            let (action, given) = mail(body);
+            let requested = request(&action, &given, &[]);
+            subject(&requested, &action.facts(), None).unwrap().digest
+        };
+        assert_eq!(digest("hello"), digest("hello"));
+        assert_ne!(digest("hello"), digest("attached: all keys"));
+    }
+
+    /// Records the questions, and gives the same reply to each.
+    #[derive(Debug)]
+    struct Recorder(Arc<Questions>, ApproverReply);
+
+    #[derive(Debug, Default)]
+    struct Questions(Mutex<Vec<Question>>);
+
+    impl Approver for Recorder {
+        fn who(&self) -> &str {
+            "person"
+        }
+
+        fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
+            self.0.0.lock().unwrap().push(question.clone());
+            Box::pin(async { self.1 })
+        }
+    }
+
+    fn asking(policy: Policy, reply: ApproverReply) -> (Authorizer, Arc<Questions>) {
+        let questions = Arc::<Questions>::default();
+        let approver = Arc::new(Recorder(questions.clone(), reply));
+        (Authorizer::new(policy, approver), questions)
+    }
+
+    fn send(authorizer: &Authorizer, body: &str, active: &[Manifest]) -> Result<(), Box<Outcome>> {
+        let (action, given) = mail(body);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let requested = request(&action, &given, active);
+        runtime.block_on(authorizer.authorize(&requested)).map(drop)
+    }
+
+    /// Returns the action of sending mail, whose words contain the address alone, and its input.
+    fn mail(body: &str) -> (Action, Value) {
+        let to = "ann@example.com";
+        (Action::Mail { to: to.to_owned() }, json!({"to": to, "body": body}))
+    }
+
+    fn request<'a>(
+        action: &'a Action,
+        given: &'a Value,
+        active: &'a [Manifest],
+    ) -> ActionRequest<'a> {
+        ActionRequest { tool: "send_mail", action, active, given: Some(given) }
     }
 }

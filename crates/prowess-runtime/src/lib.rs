@@ -84,10 +84,10 @@ mod subject;
 mod change_history;
 mod commands;
 mod program_files;
-pub mod tool;
 mod approver;
 mod audit_log;
 mod approval_store;
+pub mod tool;
 mod trust;
 mod write_watch;
 mod ruling;
@@ -123,7 +123,7 @@ pub mod skill {
 /// Approvals: who is asked, what was approved, which projects are trusted, and the audit log.
 pub mod approval {
     pub use crate::{
-        approval_store::{RememberedApproval, settings_digest},
+        approval_store::{ApprovalKind, RememberedApproval, settings_digest},
         approver::{ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, Question},
         audit_log::AuditEntry,
         ruling::ActionRequest,

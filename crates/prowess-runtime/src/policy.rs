@@ -199,7 +199,7 @@ impl Policy {
     pub(crate) fn why_secret(&self, path: &Path) -> Option<&'static str> {
         match self.secret_reads {
             Decision::Allow => None,
-            _ => self.known_secret(path),
+            Decision::Ask | Decision::Deny => self.known_secret(path),
         }
     }
 

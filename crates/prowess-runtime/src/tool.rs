@@ -1,7 +1,9 @@
 //! A tool that a model can call.
 
 mod action;
+mod action_facts;
 mod format;
+mod request_url;
 
 use std::{borrow::Cow, fmt, future::Future, pin::Pin};
 
@@ -9,10 +11,17 @@ use serde_json::Value;
 
 use crate::outcome::Outcome;
 
+pub(crate) use self::action_facts::{
+    ActionFacts, ApprovalFacts, DefaultRuling, InputDisplay, ListedAs, Logged, PolicySetting,
+    QuestionContent, RulePath, SubjectSource,
+};
 pub use self::{
     action::{Action, CommandPreview},
     format::{ToolFormat, simplify_schema},
 };
+
+/// The tool that discloses skills.
+pub(crate) const USE_SKILL: &str = "use_skill";
 
 /// The future of an outcome.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;

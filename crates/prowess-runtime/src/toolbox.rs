@@ -245,7 +245,7 @@ impl Toolbox {
         }
         let AuthorizedAction { difference, is_agreed } = self.authorizer.decide(&requested).await?;
         action.set_agreed(is_agreed);
-        let skill = action.entry().map(|it| it.manifest.name.to_string());
+        let skill = action.facts().subject.record().map(|it| it.manifest.name.to_string());
         tool.get_ready(&action, &input).await;
         // It is never closed, so this cannot fail.
         let _permit = self.permits.acquire().await;

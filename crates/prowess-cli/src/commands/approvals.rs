@@ -1,5 +1,8 @@
 use anyhow::{Context as _, Result};
-use prowess_runtime::{ApprovalStore, AuditLog, approval::RememberedApproval};
+use prowess_runtime::{
+    ApprovalStore, AuditLog,
+    approval::{ApprovalKind, RememberedApproval},
+};
 use serde_json::json;
 
 use super::count;
@@ -58,19 +61,23 @@ fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<ExitS
 /// Describes an approval in one line.
 fn describe(approval: &RememberedApproval) -> String {
     let RememberedApproval { kind, name, place, by, hosts, .. } = approval;
-    let what = match *kind {
-        "skill" => format!("run the skill {name} in {place}"),
-        "server" => format!("start the server {name} in {place}"),
-        "write" => format!("write {place}"),
-        "read" => format!("read {place}"),
-        "network" if hosts.is_empty() => {
+    let what = match kind {
+        ApprovalKind::Skill => format!("run the skill {name} in {place}"),
+        ApprovalKind::Server => format!("start the server {name} in {place}"),
+        ApprovalKind::Call => format!("{name}: {place}"),
+        ApprovalKind::Write => format!("write {place}"),
+        ApprovalKind::Read => format!("read {place}"),
+        ApprovalKind::Send => format!("send to {place}"),
+        ApprovalKind::Settings => format!("accept the commands and hosts of {place}"),
+        ApprovalKind::Network if hosts.is_empty() => {
             format!("let the skill {name} in {place} connect to hosts")
         }
-        "network" => format!("let the skill {name} in {place} connect to {}", hosts.join(", ")),
-        "environment" => format!("use the packages that were installed for {name}, {place}"),
-        "send" => format!("send to {place}"),
-        "settings" => format!("accept the commands and hosts of {place}"),
-        _ => format!("{name}: {place}"),
+        ApprovalKind::Network => {
+            format!("let the skill {name} in {place} connect to {}", hosts.join(", "))
+        }
+        ApprovalKind::Environment => {
+            format!("use the packages that were installed for {name}, {place}")
+        }
     };
     // A person who typed `--yes` may not know that it is remembered.
     if by == "flag" { format!("{what} (by --yes)") } else { what }

@@ -1,6 +1,6 @@
 //! One of the tools that a skill lists, such as `Read` or `Bash(git add:*)`.
 
-use crate::{glob::fits, tool::Action};
+use crate::{glob::fits, tool::ListedAs};
 
 /// A tool that a skill lists, and its permitted use.
 #[derive(Debug)]
@@ -32,16 +32,23 @@ impl<'a> Grant<'a> {
         }
     }
 
-    /// Whether it covers this use of this tool.
-    pub(super) fn covers(&self, tool: &str, action: &Action) -> bool {
+    /// Whether it covers a use of this tool that is listed like that.
+    pub(super) fn covers(&self, tool: &str, listed_as: ListedAs<'_>) -> bool {
         self.is_named(tool)
             || self.is_alias_of(tool)
-            || match action {
+            || match listed_as {
                 // A permission to read includes reading with the tool that does both.
-                Action::Read(_) => tool == "file_operations" && self.is_alias_of("read_file"),
-                Action::Execute(_) => self.is_named("skill"),
-                Action::Serve { .. } => fits(self.tool, tool) || belongs_to(tool, self.tool),
-                _ => false,
+                ListedAs::FileToRead(_) => {
+                    tool == "file_operations" && self.is_alias_of("read_file")
+                }
+                ListedAs::Skill(_) => self.is_named("skill"),
+                ListedAs::ServerTool => fits(self.tool, tool) || belongs_to(tool, self.tool),
+                ListedAs::Nothing
+                | ListedAs::Tool
+                | ListedAs::Command
+                | ListedAs::FileToWrite(_)
+                | ListedAs::Url(_)
+                | ListedAs::Server => false,
             }
     }
 

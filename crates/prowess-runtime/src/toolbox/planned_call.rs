@@ -11,7 +11,7 @@ use super::{crashed, input::check_input};
 use crate::{
     blocking::blocking,
     outcome::Outcome,
-    tool::{Action, Tool},
+    tool::{Action, ActionFacts, InputDisplay, Tool},
 };
 
 /// A call with a valid input, and the action that it would perform. Nothing has been done yet.
@@ -42,10 +42,10 @@ impl PlannedCall {
     /// Describes it for a person, in words that follow “to”: its action, and the input if the
     /// action does not contain it.
     pub fn describe(&self) -> String {
-        let action = self.action.describe();
-        match &self.action {
-            Action::Execute(_) | Action::Serve { .. } => format!("{action} with {}", self.input),
-            _ => action,
+        let ActionFacts { words, input, .. } = self.action.facts();
+        match input {
+            InputDisplay::Everywhere => format!("{words} with {}", self.input),
+            InputDisplay::InQuestion | InputDisplay::Nowhere => words,
         }
     }
 }
