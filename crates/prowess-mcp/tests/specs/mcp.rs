@@ -78,7 +78,10 @@ mod three_tools_are_enough_for_any_number_of_skills {
             "find_skills",
             json!({"query": "the number of birds of prey in Peru, by region"}),
         ));
-        assert!(text.starts_with("No skill clearly matches. The closest of 5 skills:\n- skill-00"), "{text}");
+        assert!(
+            text.starts_with("No skill clearly matches. The closest of 5 skills:\n- skill-00"),
+            "{text}"
+        );
         let world = World::new();
         let none = McpClient::new(&world);
         assert_eq!(told(&none.call("find_skills", json!({"query": "x"}))), "There are no skills.");
