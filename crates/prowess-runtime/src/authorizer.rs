@@ -30,7 +30,7 @@ use crate::{
     subject::{Subject, file_difference, shorten_text},
     timestamp::timestamp,
     tool::{
-        Action, ActionFacts, ApprovalFacts, InputDisplay, ListedAs, Logged, QuestionContent,
+        Action, ActionFacts, ApprovalFacts, InputDisplay, ListedAs, AuditMode, QuestionContent,
         SubjectSource, USE_SKILL,
     },
     warnings::Warnings,
@@ -466,9 +466,9 @@ impl Authorizer {
         by: &str,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let is_logged = match requested.action.facts().logged {
-            Logged::Never => false,
-            Logged::WithSubject => subject.is_some(),
-            Logged::Always => true,
+            AuditMode::Never => false,
+            AuditMode::WithSubject => subject.is_some(),
+            AuditMode::Always => true,
         };
         if is_logged {
             self.record(requested, subject, "allowed", by);

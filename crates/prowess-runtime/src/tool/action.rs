@@ -12,7 +12,7 @@ use prowess::{Definition, Type, spec::SKILL_FILE};
 use super::{
     USE_SKILL,
     action_facts::{
-        ActionFacts, ApprovalFacts, DefaultRuling, Effect, InputDisplay, ListedAs, Logged,
+        ActionFacts, ApprovalFacts, DefaultRuling, Effect, InputDisplay, ListedAs, AuditMode,
         PolicySetting, QuestionContent, RulePath, SubjectSource,
     },
     request_url::{origin, without_secrets},
@@ -138,7 +138,7 @@ impl Action {
                 let approval = ApprovalFacts::of_call(&words);
                 ActionFacts {
                     effect: Effect::Reads,
-                    logged: Logged::Never,
+                    logged: AuditMode::Never,
                     default: DefaultRuling::Allow,
                     listed_as: ListedAs::Nothing,
                     subject: SubjectSource::Words,
@@ -159,7 +159,7 @@ impl Action {
                 };
                 ActionFacts {
                     effect: Effect::Reads,
-                    logged: Logged::WithSubject,
+                    logged: AuditMode::WithSubject,
                     default,
                     listed_as: ListedAs::Nothing,
                     input: InputDisplay::Nowhere,
@@ -402,7 +402,7 @@ fn of_read_file(path: &Path) -> ActionFacts<'_> {
     let approval = ApprovalFacts::new(ApprovalKind::Read, "read", text(path));
     ActionFacts {
         effect: Effect::Reads,
-        logged: Logged::WithSubject,
+        logged: AuditMode::WithSubject,
         default: DefaultRuling::Allow,
         setting: PolicySetting::SecretReads(path),
         rule_path: RulePath::File(path),

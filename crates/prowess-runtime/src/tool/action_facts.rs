@@ -22,7 +22,7 @@ pub(crate) struct ActionFacts<'a> {
     /// What it changes.
     pub(crate) effect: Effect,
     /// When it is logged if it is allowed. A refusal is always logged.
-    pub(crate) logged: Logged,
+    pub(crate) logged: AuditMode,
     /// The ruling if no rule and no setting of its own decides.
     pub(crate) default: DefaultRuling,
     /// The setting of the policy for it, if it has one of its own.
@@ -62,7 +62,7 @@ pub(crate) enum Effect {
 
 /// When an allowed action is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Logged {
+pub(crate) enum AuditMode {
     /// Never: it returns information only.
     Never,
     /// If the decision depends on its content.
@@ -227,7 +227,7 @@ impl ActionFacts<'_> {
             words,
             log_words: None,
             effect: Effect::Acts,
-            logged: Logged::Always,
+            logged: AuditMode::Always,
             default: DefaultRuling::Ask("every call of it needs approval"),
             setting: PolicySetting::None,
             listed_as: ListedAs::Tool,
