@@ -58,7 +58,7 @@ pub(super) async fn explain_failure(
                 (Some(ended), Some(process)) => {
                     return process.explain(describe_end(server, ended.into()));
                 }
-                _ => "does not listen any more".to_owned(),
+                _ => "has stopped reading requests".to_owned(),
             }
         }
         Failure::Connection(trouble) => return trouble.outcome(server),

@@ -384,10 +384,9 @@ fn connection_failure(error: &WireError) -> ConnectionFailure {
         ),
         WireError::Url { .. } | WireError::Header { .. } => (OutcomeStatus::Refused, None),
         WireError::Timeout { .. } => (OutcomeStatus::TimedOut, None),
-        WireError::Connect { .. } | WireError::Resolve { .. } => (
-            OutcomeStatus::Failed,
-            Some("it has to run already, and the `url` of its description to be right"),
-        ),
+        WireError::Connect { .. } | WireError::Resolve { .. } => {
+            (OutcomeStatus::Failed, Some("check that the server is running, and its `url`"))
+        }
         _ => (OutcomeStatus::Failed, None),
     };
     ConnectionFailure { status, message, hint: hint.map(Cow::Borrowed) }

@@ -125,7 +125,7 @@ impl SkillServers {
         let servers = match named {
             Some(key) => {
                 let others = document.keys().filter(|it| it != key);
-                others.for_each(|it| self.fault(file, &format!("`{it}` is not known")));
+                others.for_each(|it| self.fault(file, &format!("unknown key `{it}`")));
                 match &document[*key] {
                     Value::Object(servers) => servers,
                     _ => return self.fault(file, &format!("`{key}` is not a JSON object")),
@@ -143,7 +143,7 @@ impl SkillServers {
 
     fn add(&mut self, file: &str, name: &str, server: &Map<String, Value>) {
         let unknown: Vec<String> = McpServerConfig::unknown(server)
-            .map(|it| format!("`{name}`: `{it}` is not known"))
+            .map(|it| format!("`{name}`: unknown key `{it}`"))
             .collect();
         let read = match McpServerConfig::read(name, server) {
             Ok(None) => return,
@@ -191,10 +191,10 @@ impl McpServerConfig {
                 Transport::Http(ServerAddress::read(server)?)
             }
             "sse" => {
-                let why = "`sse` is what MCP had before `http`, and is not supported";
+                let why = "`sse` is deprecated and not supported; use `http`";
                 return Err(why.to_owned());
             }
-            other => return Err(format!("`{other}` is no way to reach a server")),
+            other => return Err(format!("unknown transport `{other}`")),
         };
         Ok(Some(Self { name: name.to_owned(), transport }))
     }
@@ -300,7 +300,7 @@ impl ServerAddress {
         // A question shows one per line.
         let texts = headers.iter().flat_map(|(name, value)| [name, value]);
         if texts.chain([&url]).any(|it| it.contains(char::is_control)) {
-            return Err("`url` and `headers` are of one line each".to_owned());
+            return Err("`url` and `headers` must not contain line breaks".to_owned());
         }
         Ok(Self { url, headers, oauth: OauthSettings::default() })
     }

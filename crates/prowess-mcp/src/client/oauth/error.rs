@@ -70,7 +70,7 @@ pub enum LoginError {
         found: String,
     },
     /// The server names an authorization server that its settings do not allow.
-    #[error("its settings allow the authorization server `{wanted}` alone, but it names `{found}`")]
+    #[error("its settings allow only the authorization server `{wanted}`, but it names `{found}`")]
     UnlistedIssuer {
         /// The one in the settings.
         wanted: String,

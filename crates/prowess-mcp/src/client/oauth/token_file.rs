@@ -90,7 +90,7 @@ impl Logins {
                 return Err(io::Error::other("it is not a file that belongs to you"));
             }
             if metadata.mode() & 0o077 != 0 {
-                return Err(io::Error::other("others than you can read or change it"));
+                return Err(io::Error::other("other users can read or change it"));
             }
             let mut bytes = Vec::new();
             file.take(LONGEST).read_to_end(&mut bytes)?;
@@ -180,7 +180,7 @@ impl Logins {
             Ok(directory) => File::from(directory),
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP) => {
-                return Err(io::Error::other("its directory is a link, or none"));
+                return Err(io::Error::other("its directory is a link, or not a directory"));
             }
             Err(error) => return Err(error.into()),
         };
