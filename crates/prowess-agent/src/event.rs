@@ -192,7 +192,8 @@ pub enum EventKind {
         /// What the call would do, in words that follow “to”; `None` if its input is invalid.
         #[serde(skip_serializing_if = "Option::is_none")]
         action: Option<String>,
-        /// Whether it [only reads](prowess_runtime::Action::only_reads).
+        /// Whether it [only reads](prowess_runtime::Action::only_reads), or does nothing because
+        /// its input is invalid.
         only_reads: bool,
     },
     /// A tool returned.

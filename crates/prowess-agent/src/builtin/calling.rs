@@ -195,7 +195,7 @@ impl ToolLoop {
             tool: call.name.clone(),
             input: call.arguments.clone(),
             action: planned.as_ref().ok().map(PlannedCall::describe),
-            only_reads: planned.as_ref().is_ok_and(|it| it.action.only_reads()),
+            only_reads: planned.as_ref().map_or(true, |it| it.action.only_reads()),
         });
         let tool = turn.tool(&call.name);
         let planned = Mutex::new(Some(planned));

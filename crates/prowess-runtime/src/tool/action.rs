@@ -113,8 +113,8 @@ impl Action {
         }
     }
 
-    /// Describes it for a person, in words that follow “to”: `read `notes.txt``. Approvals are saved
-    /// under these words.
+    /// Describes it for a person, in words that follow “to”, such as ``read `notes.txt` ``.
+    /// Approvals are saved under these words.
     pub fn describe(&self) -> String {
         match self {
             Self::Tell => "tell what there is".to_owned(),
