@@ -96,7 +96,7 @@ mod what_is_read_is_what_was_listed {
             host.tell(&own, text(file));
             let ran = show(&world, &["docs:one"]);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{file}");
-            assert!(ran.stderr.contains("is not what the server listed"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("differs from what the server listed"), "{}", ran.stderr);
         }
         let mut more = good("one");
         more["frontmatter"]["allowed-tools"] = json!("Bash");

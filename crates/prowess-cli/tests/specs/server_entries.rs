@@ -558,7 +558,7 @@ mod why_a_server_did_not_start_is_told {
             assert!(said["hint"].as_str().unwrap().contains(hint), "{said}");
         }
         let ran = stage.prowess(&["servers", "--unsandboxed"]);
-        assert!(ran.stderr.contains("`--unsandboxed` is not for servers"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`--unsandboxed` does not apply to servers"), "{}", ran.stderr);
     }
 
     #[test]
@@ -604,7 +604,7 @@ mod why_a_server_did_not_start_is_told {
                 format!("[servers.x]\ncommand = {:?}\nargs = [\"-c\", {code:?}]\n", python());
             stage.world.write(SETTINGS, toml);
             let ran = stage.prowess(&["servers"]);
-            let is_said = ["may contain secrets", "kept from servers"]
+            let is_said = ["may contain secrets", "which servers cannot access"]
                 .iter()
                 .any(|it| ran.stderr.contains(it));
             assert!(is_said && !ran.stderr.contains("add `read"), "{path}: {}", ran.stderr);
