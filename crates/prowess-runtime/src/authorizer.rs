@@ -30,7 +30,7 @@ use crate::{
     subject::{Subject, file_difference, shorten_text},
     timestamp::timestamp,
     tool::{
-        Action, ActionFacts, ApprovalFacts, InputDisplay, ListedAs, AuditMode, QuestionContent,
+        Action, ActionFacts, ApprovalFacts, AuditMode, InputDisplay, ListedAs, QuestionContent,
         SubjectSource, USE_SKILL,
     },
     warnings::Warnings,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::outcome::Outcome;
 
 pub(crate) use self::action_facts::{
-    ActionFacts, ApprovalFacts, DefaultRuling, InputDisplay, ListedAs, AuditMode, PolicySetting,
+    ActionFacts, ApprovalFacts, AuditMode, DefaultRuling, InputDisplay, ListedAs, PolicySetting,
     QuestionContent, RulePath, SubjectSource,
 };
 pub use self::{

@@ -12,7 +12,7 @@ use prowess::{Definition, Type, spec::SKILL_FILE};
 use super::{
     USE_SKILL,
     action_facts::{
-        ActionFacts, ApprovalFacts, DefaultRuling, Effect, InputDisplay, ListedAs, AuditMode,
+        ActionFacts, ApprovalFacts, AuditMode, DefaultRuling, Effect, InputDisplay, ListedAs,
         PolicySetting, QuestionContent, RulePath, SubjectSource,
     },
     request_url::{origin, without_secrets},
