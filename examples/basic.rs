@@ -1,12 +1,11 @@
-//! The smallest agent with skills: those that the request needs stand in the prompt, and the model
-//! can take up others.
+//! The smallest agent with skills: those that the request needs are in the prompt, and the model can
+//! load others. It only reads; what does more needs a policy that allows it, or someone to ask.
 #![expect(clippy::print_stdout, reason = "an example shows what it comes to")]
 
 use std::{error::Error, sync::Arc};
 
 use prowess::{Library, Options};
-use prowess_agent::{Agent, ScriptedModel, Session, SkillOptions, Skills, ToolLoop};
-use prowess_runtime::{Authorizer, DenyAll, Policy, Toolbox};
+use prowess_agent::{Agent, ScriptedModel, Session};
 use serde_json::json;
 
 #[tokio::main]
@@ -24,14 +23,11 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
     let model = ScriptedModel::new()
         .calls("use_skill", json!({"name": "write-tests"}))
         .says("The branch is reviewed, and I know how to test it.");
+    let agent = Agent::builder(Arc::new(model))
+        .system("You are a careful engineer.")
+        .skills(library)
+        .build();
 
-    let authorizer = Authorizer::new(Policy::default(), Arc::new(DenyAll));
-    let agent = Agent::new(Arc::new(model))
-        .with_system("You are a careful engineer.")
-        .with(Skills::new(Some(Arc::new(library)), SkillOptions::default()))
-        .with(ToolLoop::new(Arc::new(Toolbox::new(Arc::new(authorizer)))));
-
-    let session = Session::new("basic");
-    let answer = agent.ask(&session, "Review the code of this branch").await?;
+    let answer = agent.ask(&Session::new("basic"), "Review the code of this branch").await?;
     Ok(format!("{}\n({} steps)", answer.message.content, answer.steps))
 }

@@ -6,7 +6,7 @@ use std::{error::Error, path::Path, sync::Arc};
 use prowess::{Library, Options};
 use prowess_agent::{Agent, Guard, ScriptedModel, Session, SkillOptions, Skills, ToolLoop, When};
 use prowess_runtime::{
-    Authorizer, DenyAll, Policy, Toolbox, policy::Roots, sandbox::Root, skill::Active,
+    Authorizer, DenyAll, Policy, Toolbox, policy::Roots, sandbox::Root, skill::ActiveSkills,
     tools::ReadFile,
 };
 use serde_json::json;
@@ -25,7 +25,7 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
     let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
     let library = Arc::new(Library::load(&options)?);
 
-    let active = Arc::new(Active::new(Arc::new(library.clone())));
+    let active = Arc::new(ActiveSkills::new(Arc::new(library.clone())));
     let roots = Arc::new(Roots::new(vec![Root::open(Path::new(NOTES))?]));
     // Whoever asks at a terminal or in a chat goes here; this one is never there to say yes.
     let approver = Arc::new(DenyAll);

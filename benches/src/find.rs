@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess::{Library, Match, matches_among};
+use prowess::{Library, Match, Thresholds, matches_among};
 
 use crate::{
     baseline::{Bm25, Keyword},
@@ -17,9 +17,9 @@ use crate::{
     retrieval::{Data, Request, id},
 };
 
-/// The confidence from which a skill is disclosed in full, and from which at all.
-const FULL: f64 = 0.7;
-const SHOWN: f64 = 0.15;
+/// The confidence from which a skill is disclosed in full, and from which more than its metadata.
+const FULL: f64 = Thresholds::DEFAULT.full_at();
+const SHOWN: f64 = Thresholds::DEFAULT.brief_at();
 
 /// The sizes of installs, and the number of each: about a thousand requests per size.
 const POOLS: &[(usize, usize)] = &[(5, 250), (50, 20), (200, 6), (1000, 6), (5000, 6)];

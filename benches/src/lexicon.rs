@@ -2,7 +2,8 @@
 //!
 //! A line is `said, said > word word | word word`: phrases of at most four words that people say,
 //! the words that skills use for them, and after the bar those that often go with them. A line
-//! `word = word` makes each a synonym of the others.
+//! `word = word` makes each a synonym of the others. The other places of a language are
+//! `index/stop.rs`, `index/endings.rs`, and `WHEN` of `check/validate/guidance.rs`.
 
 use std::{
     collections::BTreeMap,
@@ -46,9 +47,12 @@ fn packed(folder: &Path) -> Result<String> {
     Ok(table.packed())
 }
 
+/// The files of English words; every other file is of the language with the code in its name.
+const ENGLISH: &[&str] = &["everyday", "families", "software", "work-and-life"];
+
 /// Whether a file is of a language other than English.
 fn is_language(path: &Path) -> bool {
-    path.file_stem().is_some_and(|it| it.len() == 2)
+    path.file_stem().is_some_and(|it| !ENGLISH.iter().any(|own| it == *own))
 }
 
 /// Phrases with the words that are close to them and those that are not, all of them stems; those

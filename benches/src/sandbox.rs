@@ -120,7 +120,7 @@ async fn held(launcher: &Launcher, level: SandboxLevel) -> Result<Duration> {
 
 fn sandbox(launcher: &Launcher, level: SandboxLevel) -> Sandbox {
     let sandbox = Sandbox::new(launcher.clone(), SandboxLevel::Landlock);
-    if level == SandboxLevel::None { sandbox.without() } else { sandbox.at_most(level) }
+    if level == SandboxLevel::None { sandbox.unconfined() } else { sandbox.at_most(level) }
 }
 
 /// Returns a job that runs a script, and the parent of its directories.

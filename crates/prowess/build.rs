@@ -1,5 +1,5 @@
 //! Embeds the folders of `skills/` in the library, so that a new one needs no code change; and a
-//! fingerprint of the code, so that nothing is used that other code has cached.
+//! fingerprint of the crate, so that nothing is used that other code has cached.
 
 use std::{
     env, fs,
@@ -8,27 +8,25 @@ use std::{
 };
 
 fn main() {
-    println!("cargo::rustc-env=PROWESS_BUILD={:016x}", fingerprint());
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
-    println!("cargo::rerun-if-changed={}", root.display());
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("bundled.rs");
-    fs::write(out, table(&root)).expect("the build directory can be written");
-}
-
-/// Returns a fingerprint of the code that reads files.
-fn fingerprint() -> u64 {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = vec![root.join("../../Cargo.lock")];
-    for folder in ["src", "../prowess-frontmatter/src"] {
-        println!("cargo::rerun-if-changed={}", root.join(folder).display());
+    let mut files = Vec::new();
+    for folder in ["src", "skills"] {
+        println!("cargo::rerun-if-changed={folder}");
         collect(&root.join(folder), &mut files);
     }
-    println!("cargo::rerun-if-changed={}", files[0].display());
+    println!("cargo::rustc-env=PROWESS_BUILD={:016x}", fingerprint(root, files));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("bundled.rs");
+    fs::write(out, table(&root.join("skills"))).expect("the build directory can be written");
+}
+
+/// Returns a fingerprint of files of this crate and of its features.
+fn fingerprint(root: &Path, mut files: Vec<PathBuf>) -> u64 {
     files.sort();
     let mut hasher = DefaultHasher::new();
     env::var_os("CARGO_CFG_FEATURE").hash(&mut hasher);
     for file in files {
-        (file.file_name(), fs::read(&file).unwrap_or_default()).hash(&mut hasher);
+        let bytes = fs::read(&file).expect("a package has its sources");
+        (file.strip_prefix(root).expect("it was found below the root"), bytes).hash(&mut hasher);
     }
     hasher.finish()
 }
@@ -54,8 +52,8 @@ pub(crate) fn table(root: &Path) -> String {
 
 /// Collects the files below `folder`; hidden folders such as a placeholder's are skipped.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
+    for entry in fs::read_dir(folder).expect("a package has its sources") {
+        let entry = entry.expect("sources can be read");
         let path = entry.path();
         if entry.file_name().to_string_lossy().starts_with('.') {
             continue;

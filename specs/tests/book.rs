@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
+    env, fs,
     path::{Component, Path, PathBuf},
 };
 
@@ -91,6 +91,52 @@ fn a_file_or_name_that_is_gone_is_noticed() {
     }
 }
 
+#[test]
+fn the_readme_of_a_crate_is_its_first_page() {
+    let mut differing = Vec::new();
+    for name in crates() {
+        let folder = root().join("crates").join(&name);
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        // The readme of the program is that of the project.
+        if manifest.contains("publish = false") || manifest.contains("\nreadme = ") {
+            continue;
+        }
+        let page = readme(&name, &fs::read_to_string(folder.join("src/lib.rs")).unwrap());
+        if env::var_os("PROWESS_WRITE_DOCS").is_some() {
+            fs::write(folder.join("README.md"), &page).unwrap();
+        }
+        if fs::read_to_string(folder.join("README.md")).is_ok_and(|it| it == page) {
+            continue;
+        }
+        differing.push(name);
+    }
+    let hint = "PROWESS_WRITE_DOCS=1 cargo test -p prowess-testing -- readme";
+    assert!(differing.is_empty(), "write them with `{hint}`: {differing:?}");
+}
+
+/// Returns the first page of a crate's documentation as Markdown that does not need rustdoc.
+fn readme(name: &str, code: &str) -> String {
+    let lines = code.lines().map_while(|it| it.strip_prefix("//!"));
+    let lines = lines.map(|it| it.strip_prefix(' ').unwrap_or(it));
+    let mut page = format!("# {name}\n\n");
+    let mut in_code = false;
+    for line in lines {
+        if line.starts_with("```") {
+            page.push_str(if in_code { "```" } else { "```rust" });
+            in_code = !in_code;
+        } else if in_code && (line == "#" || line.starts_with("# ")) {
+            continue;
+        } else if in_code {
+            page.push_str(line);
+        } else {
+            page.push_str(&line.replace("[`", "`").replace("`]", "`"));
+        }
+        page.push('\n');
+    }
+    page.push_str("\nThis crate is part of Prowess, an engine for the skills of LLM agents.\n");
+    page
+}
+
 /// Returns the folders that the files of a line may be in: that of its section, and those it names.
 fn folders(spans: &[&str], section: &Path) -> Vec<PathBuf> {
     let common = [root().to_owned(), root().join("crates"), section.to_owned()];
@@ -134,7 +180,7 @@ fn collect_pages(base: &Path, folder: &Path, pages: &mut BTreeSet<PathBuf>) {
     for entry in fs::read_dir(base.join(folder)).unwrap() {
         let entry = entry.unwrap();
         let path = folder.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
+        if base.join(&path).is_dir() {
             collect_pages(base, &path, pages);
         } else if path.extension().is_some_and(|it| it == "md") {
             pages.insert(path);

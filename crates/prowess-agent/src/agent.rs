@@ -1,5 +1,7 @@
 //! The agent: a model, and the middleware before it.
 
+mod builder;
+
 use std::sync::Arc;
 
 use prowess::{Message, Role};
@@ -13,7 +15,13 @@ use crate::{
     session::Session,
 };
 
+pub use self::builder::AgentBuilder;
+
 /// A model, and the middleware before it. It stores no conversation, and can serve many at once.
+///
+/// [`builder`](Self::builder) makes a useful one of a model and skills; [`new`](Self::new) is the
+/// model alone, for middleware in an order of one's own. What is asked is awaited in a `tokio`
+/// runtime that has its timers enabled.
 #[derive(Debug, Clone)]
 pub struct Agent {
     model: Arc<dyn Model>,
@@ -24,6 +32,7 @@ pub struct Agent {
 
 /// The answer of an agent to a request.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct AgentAnswer {
     /// The final message of the model.
     pub message: Message,
@@ -42,6 +51,11 @@ const UNKNOWN: &str = "This call was interrupted. It may or may not have taken e
 const UNDONE: &str = "This call was not made: the user interrupted.";
 
 impl Agent {
+    /// Begins an agent with skills, tools and safe defaults.
+    pub fn builder(model: Arc<dyn Model>) -> AgentBuilder {
+        AgentBuilder::new(model)
+    }
+
     /// Creates an agent without middleware: the model alone.
     pub fn new(model: Arc<dyn Model>) -> Self {
         Self { model, system: String::new(), max_output: None, middleware: Arc::new([]) }
@@ -91,7 +105,7 @@ impl Agent {
         }
         let prompt = prompt.into();
         session.push(Message::new(Role::User, &*prompt))?;
-        self.go_on(session, prompt).await
+        self.run_turn(session, prompt).await
     }
 
     /// Continues an interrupted session; returns `None` if it had ended. Calls that had begun are
@@ -111,10 +125,10 @@ impl Agent {
             return Ok(None);
         }
         let prompt = prowess::request(&messages).map(|it| it.content.clone());
-        self.go_on(session, prompt.unwrap_or_default()).await.map(Some)
+        self.run_turn(session, prompt.unwrap_or_default()).await.map(Some)
     }
 
-    async fn go_on(&self, session: &Session, prompt: String) -> Result<AgentAnswer, TurnError> {
+    async fn run_turn(&self, session: &Session, prompt: String) -> Result<AgentAnswer, TurnError> {
         let turn = Arc::new(Turn::new(session.clone(), self.middleware.clone()));
         turn.note(EventKind::Began { prompt });
         let mut ending = TurnGuard { turn: turn.clone(), answer: None, error: None };

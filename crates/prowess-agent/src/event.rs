@@ -1,4 +1,9 @@
 //! Events of a turn, for observers such as trace, spans and logging.
+//!
+//! A new event is a variant here, its name below, and its description in [`description`]; observers
+//! then show it. A special rendering of it is up to each of them.
+
+mod description;
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,11 +14,16 @@ use serde_json::Value as Json;
 
 use crate::model::{ChatRequest, ChatResponse, Delta, TokenUsage};
 
+pub use self::description::{EventDescription, EventLevel, FieldValue};
+
+/// The names of events that are pieces of a reply.
+pub(crate) const PIECES: &[&str] = &["heard", "thought", "calls"];
 /// The author name of messages that carry [`Context`](crate::Context).
 pub(crate) const CONTEXT: &str = "context";
 
 /// An event, with its time and place.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Event<'a> {
     /// Milliseconds since 1970.
     pub at: u64,
@@ -179,6 +189,12 @@ pub enum EventKind {
         tool: String,
         /// Its input, as the model wrote it.
         input: String,
+        /// What the call would do, in words that follow “to”; `None` if its input is invalid.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        action: Option<String>,
+        /// Whether it [only reads](prowess_runtime::Action::only_reads), or does nothing because
+        /// its input is invalid.
+        only_reads: bool,
     },
     /// A tool returned.
     Returned {
@@ -246,6 +262,48 @@ pub enum EventKind {
     },
 }
 
+/// Names every kind of event, as traces, spans and logs have it.
+macro_rules! names {
+    ($($kind:ident => $name:literal,)*) => {
+        impl EventKind {
+            /// The names of all kinds.
+            pub const NAMES: &[&str] = &[$($name),*];
+
+            /// Returns its name, as traces, spans and logs have it.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$kind { .. } => $name,)*
+                }
+            }
+        }
+    };
+}
+
+names! {
+    Began => "began",
+    Discovered => "discovered",
+    Matched => "matched",
+    Disclosed => "disclosed",
+    Retrieved => "retrieved",
+    Fitted => "fitted",
+    Summarised => "summarised",
+    Compacted => "compacted",
+    Asked => "asked",
+    Heard => "heard",
+    Thought => "thought",
+    Calls => "calls",
+    Replied => "replied",
+    Failed => "failed",
+    Retried => "retried",
+    Called => "called",
+    Returned => "returned",
+    Approval => "approval",
+    Server => "server",
+    Spending => "spending",
+    Warned => "warned",
+    Ended => "ended",
+}
+
 /// A skill that was considered for a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SkillScore {
@@ -286,37 +344,9 @@ impl EventKind {
         }
     }
 
-    /// Returns its name, as traces, spans and logs have it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Began { .. } => "began",
-            Self::Discovered { .. } => "discovered",
-            Self::Matched { .. } => "matched",
-            Self::Disclosed { .. } => "disclosed",
-            Self::Retrieved { .. } => "retrieved",
-            Self::Fitted { .. } => "fitted",
-            Self::Summarised { .. } => "summarised",
-            Self::Compacted { .. } => "compacted",
-            Self::Asked { .. } => "asked",
-            Self::Heard { .. } => "heard",
-            Self::Thought { .. } => "thought",
-            Self::Calls { .. } => "calls",
-            Self::Replied { .. } => "replied",
-            Self::Failed { .. } => "failed",
-            Self::Retried { .. } => "retried",
-            Self::Called { .. } => "called",
-            Self::Returned { .. } => "returned",
-            Self::Approval { .. } => "approval",
-            Self::Server { .. } => "server",
-            Self::Spending { .. } => "spending",
-            Self::Warned { .. } => "warned",
-            Self::Ended { .. } => "ended",
-        }
-    }
-
     /// Whether it is a streamed piece of a reply that a later event reports as a whole.
     pub fn is_piece(&self) -> bool {
-        matches!(self, Self::Heard { .. } | Self::Thought { .. } | Self::Calls { .. })
+        PIECES.contains(&self.name())
     }
 }
 
@@ -389,18 +419,115 @@ fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use prowess::Message;
+
     use super::*;
+
+    /// Returns an event of each kind, with `said` as what users, models and tools said.
+    pub(crate) fn samples(said: &str) -> Vec<EventKind> {
+        let (took, spent) = (Duration::from_millis(1500), TokenUsage::default());
+        let text = said.to_owned();
+        let ask = Arc::new(ChatRequest {
+            messages: vec![Message::new(Role::User, said)],
+            ..ChatRequest::default()
+        });
+        let (model, tool, id) = ("m".to_owned(), "work".to_owned(), "1".to_owned());
+        let (skill, by) = ("deploy".to_owned(), "matched".to_owned());
+        let message = Message::new(Role::Assistant, said);
+        let reply = ChatResponse { message, ..ChatResponse::default() };
+        let score = SkillScore {
+            name: skill.clone(),
+            confidence: 0.5,
+            level: Some("brief".to_owned()),
+            why: Vec::new(),
+            carried: false,
+        };
+        vec![
+            EventKind::Began { prompt: text.clone() },
+            EventKind::Discovered { skills: 1, findings: Vec::new() },
+            EventKind::Matched {
+                query: text.clone(),
+                strategy: "semantic".to_owned(),
+                scores: vec![score],
+                unknown: Vec::new(),
+            },
+            EventKind::Disclosed {
+                skill: skill.clone(),
+                level: "full".to_owned(),
+                by: by.clone(),
+                tokens: 1,
+            },
+            EventKind::Retrieved { documents: vec!["notes.md".to_owned()] },
+            EventKind::Fitted {
+                window: 100,
+                tokens: Json::Null,
+                skills: Json::Null,
+                steps: Json::Null,
+            },
+            EventKind::Summarised {
+                model: model.clone(),
+                messages: 2,
+                text: Some(text.clone()),
+                error: None,
+                spent,
+                took,
+            },
+            EventKind::Compacted { before: 3, after: 1, by: by.clone() },
+            EventKind::Asked { step: 1, model, provider: "p".to_owned(), ask, sources: Vec::new() },
+            EventKind::Heard { text: text.clone() },
+            EventKind::Thought { text: text.clone() },
+            EventKind::Calls { tool: tool.clone() },
+            EventKind::Replied { step: 1, reply, took },
+            EventKind::Failed {
+                step: 1,
+                message: "busy".to_owned(),
+                kind: "server_error".to_owned(),
+                took,
+            },
+            EventKind::Retried { attempt: 2, message: "busy".to_owned(), wait: took },
+            EventKind::Called {
+                id: id.clone(),
+                tool: tool.clone(),
+                input: text.clone(),
+                action: Some(text.clone()),
+                only_reads: false,
+            },
+            EventKind::Returned { id, tool, outcome: Box::new(Outcome::ok(said)), took },
+            EventKind::Approval {
+                what: text.clone(),
+                why: "a rule".to_owned(),
+                reply: "no".to_owned(),
+                by: by.clone(),
+            },
+            EventKind::Server {
+                server: "s".to_owned(),
+                skill,
+                state: "started".to_owned(),
+                message: text.clone(),
+            },
+            EventKind::Spending { spent, cost: Some(1.0), turn_cost: None },
+            EventKind::Warned { message: "careful".to_owned() },
+            EventKind::Ended { answer: Some(text), error: None, spent, took },
+        ]
+    }
 
     #[test]
     fn the_name_of_an_event_is_the_one_that_traces_have() {
-        let events = [
-            EventKind::Began { prompt: String::new() },
-            EventKind::Calls { tool: String::new() },
-            EventKind::Warned { message: String::new() },
-        ];
+        let events = samples("");
+        let names: Vec<&str> = events.iter().map(EventKind::name).collect();
+        assert_eq!(names, EventKind::NAMES);
         for event in events {
             assert_eq!(serde_json::to_value(&event).unwrap()["event"], event.name());
+        }
+    }
+
+    #[test]
+    fn the_sentence_of_an_event_has_nothing_that_was_said() {
+        for event in samples("SECRET") {
+            let EventDescription { sentence, text, .. } = event.describe();
+            assert!(!sentence.is_empty() && !sentence.contains("SECRET"), "{sentence}");
+            assert!(!event.is_piece() || text.is_none(), "{sentence}");
         }
     }
 }

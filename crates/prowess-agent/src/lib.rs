@@ -1,10 +1,34 @@
 //! An agent: receives a request, activates the matching skills, calls tools, and answers.
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use prowess::{Library, Options};
+//! use prowess_agent::{Agent, ScriptedModel, Session};
+//! use serde_json::json;
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
+//! let library = Arc::new(Library::load(&options)?);
+//! // Any other model goes here; this one says what it was told to say.
+//! let model = ScriptedModel::new()
+//!     .calls("use_skill", json!({"name": "write-tests"}))
+//!     .says("Here you are.");
+//! let agent = Agent::builder(Arc::new(model)).skills(library).build();
+//! let answer = agent.ask(&Session::new("first"), "Test this function").await?;
+//! assert_eq!((&*answer.message.content, answer.steps), ("Here you are.", 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What it is asked is awaited in a `tokio` runtime. The agent only reads: what does more needs a
+//! policy that allows it, or an approver; see [`AgentBuilder`].
+//!
 //! The modules are in the order a request passes through them, and each uses only those before it.
 //! Everything between the agent and its model is a [`Middleware`], and each one works without the
 //! others. Nothing here starts a process, opens a file, prints, or reads the environment.
 //!
-//! Middleware can be added in any order; the first is the outermost. The usual order is:
+//! Middleware can be added to [`Agent::new`] in any order; the first is the outermost. The usual order is:
 //!
 //! 1. observers (trace, spans, logging): they receive every event in any position, and outermost
 //!    they also see calls as they were made;
@@ -15,23 +39,6 @@
 //! 6. spending limits, so that no further step is taken;
 //! 7. fitting into the context window, so that it counts what all others added;
 //! 8. retries, next to the model, so that the same request is sent again.
-//!
-//! ```
-//! use std::sync::Arc;
-//!
-//! use prowess::{Library, Options};
-//! use prowess_agent::{Agent, ScriptedModel, Session, SkillOptions, Skills};
-//!
-//! # tokio::runtime::Runtime::new()?.block_on(async {
-//! let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
-//! let library = Arc::new(Library::load(&options)?);
-//! let agent = Agent::new(Arc::new(ScriptedModel::new().says("Here you are.")))
-//!     .with(Skills::new(Some(Arc::new(library)), SkillOptions::default()));
-//! let answer = agent.ask(&Session::new("first"), "Open a pull request").await?;
-//! assert_eq!(answer.message.content, "Here you are.");
-//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 #![warn(missing_docs)]
 
 mod model;
@@ -49,14 +56,14 @@ mod otlp;
 #[cfg(feature = "mcp")]
 pub use crate::builtin::Servers;
 pub use crate::{
-    agent::{Agent, AgentAnswer},
+    agent::{Agent, AgentAnswer, AgentBuilder},
     builtin::{
         Approval, Budget, CatchErrors, ContextDocument, DocumentSource, FitContext, Folder, Guard,
         Logging, Price, RecordingApprover, Retrieval, RetrievalFuture, Retry, SkillOptions, Skills,
         Spans, Spending, ToolLoop, Trace, When,
     },
     error::TurnError,
-    event::{Event, EventKind, PromptSource, SkillScore},
+    event::{Event, EventDescription, EventKind, EventLevel, FieldValue, PromptSource, SkillScore},
     middleware::{
         CallFuture, Middleware, Next, NextCall, ResponseFuture,
         request::{Context, Request, SkillInHistory, Turn},

@@ -179,7 +179,7 @@ pub enum ModelError {
         /// The size of the context window in tokens, if reported.
         window: Option<usize>,
         /// The size of the prompt in tokens, if reported.
-        told: Option<usize>,
+        prompt: Option<usize>,
     },
     /// The provider refuses to answer this request.
     #[error("`{model}` refused: {message}")]

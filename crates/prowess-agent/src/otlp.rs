@@ -167,7 +167,7 @@ impl Collector {
         let headers: Option<Vec<_>> = headers
             .map(|it: &str| {
                 let (name, value) = it.split_once('=')?;
-                Some((name.trim().to_lowercase(), decoded(value.trim())))
+                Some((name.trim().to_lowercase(), decode_percent(value.trim())))
             })
             .collect();
         let wanted = "a list of `name=value`";
@@ -215,7 +215,7 @@ impl fmt::Debug for Collector {
 }
 
 /// Decodes percent-encoding, such as `%20`.
-fn decoded(text: &str) -> String {
+fn decode_percent(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((&first, behind)) = rest.split_first() {
@@ -256,7 +256,7 @@ impl Otlp {
     }
 
     /// Returns eight unique bytes, in hex.
-    fn unique(&self, number: u64, salt: u8) -> String {
+    fn unique_id(&self, number: u64, salt: u8) -> String {
         // An id of only zeros is invalid.
         format!("{:016x}", self.ids.hash_one((number, salt)).max(1))
     }
@@ -285,7 +285,7 @@ impl Subscriber for Otlp {
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let own = self.unique(number, 0);
+        let own = self.unique_id(number, 0);
         let parent = span
             .parent()
             .map(Id::into_u64)
@@ -296,7 +296,7 @@ impl Subscriber for Otlp {
         let parent = parent.and_then(|it| spans.get(&it));
         let trace = match parent {
             Some(parent) => parent.trace.clone(),
-            None => self.unique(number, 1) + &self.unique(number, 2),
+            None => self.unique_id(number, 1) + &self.unique_id(number, 2),
         };
         let open = Open {
             trace,
@@ -388,17 +388,17 @@ impl fmt::Debug for Otlp {
 impl Open {
     /// Returns the span in the form of a collector.
     fn close(mut self) -> Json {
-        let mut take = |key| self.fields.remove(key);
-        let name = take("otel.name").unwrap_or_else(|| json!(self.name));
-        let kind = match take("otel.kind") {
+        let fields = &mut self.fields;
+        let name = fields.remove("otel.name").unwrap_or_else(|| json!(self.name));
+        let kind = match fields.remove("otel.kind") {
             Some(Json::String(kind)) if kind == "client" => 3,
             _ => 1,
         };
         let mut status = json!({});
-        if take("otel.status_code").is_some_and(|it| it == "error") {
+        if fields.remove("otel.status_code").is_some_and(|it| it == "error") {
             status["code"] = json!(2);
         }
-        if let Some(message) = take("otel.status_description") {
+        if let Some(message) = fields.remove("otel.status_description") {
             status["message"] = message;
         }
         let mut span = json!({
@@ -451,7 +451,12 @@ impl Visit for Fields {
 
 /// Returns fields in the form of a collector: integers are strings there.
 fn attributes(fields: BTreeMap<&'static str, Json>) -> Vec<Json> {
-    let typed = |key: &str, value: Json| match value {
+    let attributes = fields.into_iter();
+    attributes.map(|(key, value)| json!({"key": key, "value": attribute(key, value)})).collect()
+}
+
+fn attribute(key: &str, value: Json) -> Json {
+    match value {
         Json::Bool(value) => json!({"boolValue": value}),
         Json::Number(value) if value.is_f64() => json!({"doubleValue": value}),
         Json::Number(value) => json!({"intValue": value.to_string()}),
@@ -460,8 +465,7 @@ fn attributes(fields: BTreeMap<&'static str, Json>) -> Vec<Json> {
             json!({"arrayValue": {"values": [{"stringValue": value}]}})
         }
         value => json!({"stringValue": value}),
-    };
-    fields.into_iter().map(|(key, value)| json!({"key": key, "value": typed(key, value)})).collect()
+    }
 }
 
 fn current() -> Option<u64> {
@@ -529,7 +533,7 @@ async fn send(wire: &HttpClient, collector: &Collector, spans: Vec<Json>) -> Res
     let protocol = collector.protocol;
     headers.push(("content-type".to_owned(), protocol.content_type().to_owned()));
     let body = match protocol {
-        CollectorProtocol::Protobuf => protobuf::encoded(&body),
+        CollectorProtocol::Protobuf => protobuf::encode(&body),
         CollectorProtocol::Json => body.to_string().into_bytes(),
     };
     // Only the status of the answer is read.

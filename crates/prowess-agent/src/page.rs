@@ -37,19 +37,22 @@ impl HtmlPage<'_> {
             digest(&script),
             digest(&style)
         );
-        let text = |place: &str| match place {
-            "title" => self.title.to_owned(),
-            "list" => self.list.to_owned(),
-            "rows" => self.rows.to_owned(),
-            "policy" => policy.clone(),
-            "style" => style.clone(),
-            "script" => script.clone(),
-            _ => embedded(data),
-        };
+        let data = embeddable_json(data);
         // Only the placeholders of the page itself are filled in, not those in the inserted texts.
-        let pieces = BODY.split('{').map(|piece| match piece.split_once('}') {
-            Some((place, after)) => text(place) + after,
-            None => piece.to_owned(),
+        let pieces = BODY.split('{').flat_map(|piece| match piece.split_once('}') {
+            Some((place, after)) => {
+                let text = match place {
+                    "title" => self.title,
+                    "list" => self.list,
+                    "rows" => self.rows,
+                    "policy" => &policy,
+                    "style" => &style,
+                    "script" => &script,
+                    _ => &data,
+                };
+                [text, after]
+            }
+            None => [piece, ""],
         });
         pieces.collect()
     }
@@ -57,7 +60,7 @@ impl HtmlPage<'_> {
 
 /// Returns JSON that can be embedded in a page: it contains nothing that could end the element
 /// around it.
-fn embedded(data: &impl Serialize) -> String {
+fn embeddable_json(data: &impl Serialize) -> String {
     let json = serde_json::to_string(data).unwrap_or_default();
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

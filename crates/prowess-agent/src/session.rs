@@ -155,10 +155,9 @@ impl Session {
         let Some(at) = state.messages.iter().rposition(|it| it.role == Role::Assistant) else {
             return Vec::new();
         };
-        let answered = |call: &&Call| {
-            state.messages[at..].iter().any(|it| it.call_id.as_deref() == Some(&call.id))
-        };
-        let open = state.messages[at].calls.iter().filter(|it| !answered(it));
+        let reply = &state.messages[at..];
+        let answered: Vec<&String> = reply.iter().filter_map(|it| it.call_id.as_ref()).collect();
+        let open = reply[0].calls.iter().filter(|it| !answered.contains(&&it.id));
         open.map(|it| (it.clone(), state.begun.contains(&it.id))).collect()
     }
 

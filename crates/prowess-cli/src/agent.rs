@@ -9,27 +9,28 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Cataloging, ContextWindow, Matching, Tokenizer, lock};
+use prowess::{Cataloging, ContextWindow, Tokenizer, lock};
 #[cfg(feature = "mcp")]
 use prowess_agent::Servers;
 use prowess_agent::{
     Agent, Budget, CatchErrors, ChatRequest, Delta, FitContext, Logging, Model, ModelError,
     ModelFuture, Price, Retry, SkillOptions, Skills, Spans, Spending, ToolLoop, Trace,
 };
-use prowess_cli::settings::{Config, Ratio};
+use prowess_cli::settings::Config;
 use prowess_runtime::secret::KnownSecrets;
 use prowess_runtime::{Authorizer, Launcher, SkillProvider, files::Journal, text::timestamp};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{
-    arguments::{Global, StrategyName, share},
+    arguments::Global,
     cli_error::CliError,
     connection::ModelArgs,
     context,
     event_renderer::{EventSender, UiEvent, View},
-    host::LimitArgs,
+    host::PermissionArgs,
     input,
+    matching_args::MatchingArgs,
     printer::Printer,
     safe,
     toolbox::{self, Caller, Kit},
@@ -50,7 +51,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "TOKENS")]
     max_tokens: Option<NonZeroU64>,
     /// Stop once a request has cost this much, by the configured prices
-    #[arg(long, value_name = "COST", value_parser = cost, allow_negative_numbers = true)]
+    #[arg(long, value_name = "COST", value_parser = parse_cost, allow_negative_numbers = true)]
     max_cost: Option<f64>,
     /// Maximum tokens per reply
     #[arg(long, value_name = "TOKENS")]
@@ -58,22 +59,15 @@ pub(crate) struct AgentArgs {
     /// Context window size in tokens [default: 128000]
     #[arg(long, value_name = "TOKENS")]
     window: Option<NonZeroUsize>,
-    /// How skills are chosen [default: semantic]
-    #[arg(long, value_enum, value_name = "STRATEGY")]
-    strategy: Option<StrategyName>,
-    /// Maximum number of skills to activate [default: 3, or all with `--strategy always`]
-    #[arg(long, value_name = "N")]
-    top: Option<usize>,
-    /// Minimum confidence of a skill, from 0 to 1 [default: 0.05]
-    #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
-    threshold: Option<Ratio>,
+    #[command(flatten)]
+    matching: MatchingArgs,
     /// Append a trace of everything that happens to this file; see `prowess trace`
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) naming: ModelArgs,
     #[command(flatten, next_help_heading = "Permissions")]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 /// An agent, and the parts that are asked for while it works.
@@ -111,7 +105,7 @@ impl AgentArgs {
         printer: &mut Printer,
     ) -> Result<Stack> {
         let config = context::config(global)?;
-        let global = &trust::acting(&config, global, self.running.trust_project, printer);
+        let global = &trust::ask_for_trust(&config, global, self.running.trust_project, printer);
         let provider = context::provider(global, printer)?;
         let own = [&self.naming.key_file, &self.trace, &session];
         let withheld: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
@@ -126,12 +120,13 @@ impl AgentArgs {
         )?;
         let Kit { toolbox, authorizer, .. } = kit;
         let window = self.window(model.name(), &config);
-        let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window))
+        let skills = Skills::new(Some(provider.clone()), self.skill_options(&config, &window))
             .with_gate(authorizer.clone());
         let spending = self.spending(model.name(), &config)?;
         let calling = ToolLoop { max_steps: self.steps.get(), ..ToolLoop::new(Arc::new(toolbox)) };
-        let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), input::text)?;
-        let system = format!("{}\n\n{}", system.trim_end(), surroundings());
+        let system =
+            self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), input::read_text)?;
+        let system = format!("{}\n\n{}", system.trim_end(), describe_surroundings());
         let secrets = self.naming.secrets(&config);
         let (sender, shown, events) = EventSender::new(view, &secrets);
         // The sender comes first, so that text is printed before the error that ends it.
@@ -151,14 +146,14 @@ impl AgentArgs {
             .with(calling);
         #[cfg(not(feature = "mcp"))]
         if view != View::Dry && !config.servers.value.0.is_empty() {
-            let why = crate::features::lacking("MCP", "mcp");
+            let why = crate::features::missing_feature("MCP", "mcp");
             printer.warning(&format!("the configured servers are not started: {why}"));
         }
         // A dry run starts nothing.
         #[cfg(feature = "mcp")]
         let servers = (view != View::Dry).then(|| {
             let set = config.servers.value.0.clone();
-            Arc::new(Servers::new(kit.starter, provider.clone()).with_set(set))
+            Arc::new(Servers::new(kit.server_launcher, provider.clone()).with_set(set))
         });
         #[cfg(feature = "mcp")]
         let agent = match &servers {
@@ -191,19 +186,13 @@ impl AgentArgs {
         }
     }
 
-    fn showing(&self, config: &Config, window: &ContextWindow) -> SkillOptions {
-        let (set, usual) = (config.matching(), SkillOptions::default());
+    fn skill_options(&self, config: &Config, window: &ContextWindow) -> SkillOptions {
+        let usual = SkillOptions::default();
         let budget = Some(window.catalog_budget());
         let cataloging =
             |it: Cataloging<'static>| Cataloging { budget, vocabulary: window.vocabulary, ..it };
-        let strategy = self.strategy.map_or(set.strategy, Into::into);
         SkillOptions {
-            matching: Matching {
-                strategy,
-                max_active: context::max_active(self.top, strategy, config),
-                threshold: self.threshold.map_or(set.threshold, Ratio::get),
-                rule: set.rule,
-            },
+            matching: self.matching.matching(config),
             thresholds: config.thresholds(),
             catalog: usual.catalog.map(cataloging),
             run_skill: true,
@@ -222,7 +211,7 @@ impl AgentArgs {
         };
         if price.is_none() && self.max_cost.is_some() {
             let hint = "set `model.input_price` and `model.output_price`, each per million tokens";
-            return Err(CliError::unable("no price is configured for the model").hint(hint));
+            return Err(CliError::new("no price is configured for the model").hint(hint));
         }
         Ok(Spending {
             turn: Budget {
@@ -241,7 +230,7 @@ impl AgentArgs {
         if !is_trace(path) {
             let message =
                 format!("`{}` is not a trace, so nothing was added to it", path.display());
-            return Err(CliError::typed(message)
+            return Err(CliError::invalid_input(message)
                 .hint("`--trace` needs a new file or an existing trace")
                 .into());
         }
@@ -265,7 +254,7 @@ fn is_trace(path: &Path) -> bool {
 
 /// Returns the place and date of the user for the model; only the day, so that the provider's
 /// prompt cache stays valid.
-fn surroundings() -> String {
+fn describe_surroundings() -> String {
     let directory = env::current_dir().unwrap_or_default();
     let (day, system) = (timestamp(), env::consts::OS);
     let day = day.get(..10).unwrap_or_default();
@@ -274,7 +263,7 @@ fn surroundings() -> String {
 }
 
 /// Parses a cost.
-fn cost(text: &str) -> Result<f64, String> {
+fn parse_cost(text: &str) -> Result<f64, String> {
     let cost = text.parse().ok().filter(|it: &f64| it.is_finite() && *it > 0.0);
     cost.ok_or_else(|| "must be greater than 0".to_owned())
 }

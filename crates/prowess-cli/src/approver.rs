@@ -88,12 +88,12 @@ impl Approver for Person {
         let coverage = question.coverage.clone();
         Box::pin(async move {
             #[cfg(feature = "agent")]
-            pending::all_shown().await;
+            pending::wait_until_printed().await;
             let waiting = AnswerWait::default();
             let is_over = waiting.0.clone();
             let asked = tokio::task::spawn_blocking(move || {
                 let _one = one.lock();
-                printer::ask(&shown, &choices, &is_over, |it| reply(it, &coverage))
+                printer::ask(&shown, &choices, &is_over, |it| parse_reply(it, &coverage))
             });
             // An answer that cannot be read or understood is no approval.
             asked.await.ok().and_then(Result::ok).flatten().unwrap_or(ApproverReply::No)
@@ -128,17 +128,16 @@ impl Approver for NotingApprover {
         Box::pin(async move {
             let reply = self.0.ask(question).await;
             let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-            let is_new = || {
-                let mut noted = lock(&NOTED);
-                noted.insert(question.what.clone())
-            };
-            if reply == ApproverReply::No && !is_terminal && is_new() {
+            if reply == ApproverReply::No
+                && !is_terminal
+                && lock(&NOTED).insert(question.what.clone())
+            {
                 let (what, why) = (safe::line(&question.what), safe::line(&question.why));
                 let how = match question.in_person {
                     true => "it needs an answer at a terminal",
                     false => "use `--yes`, or answer at a terminal",
                 };
-                printer::tell(&format!("note: refused to {what}, because {why}; {how}\n"));
+                printer::write_stderr(&format!("note: refused to {what}, because {why}; {how}\n"));
             }
             reply
         })
@@ -155,7 +154,9 @@ impl<A: Approver> Approver for DiffShowing<A> {
             let (what, why) = (safe::line(&question.what), safe::line(&question.why));
             // It is short already, and marks its own omissions.
             let difference = safe_lines(difference);
-            printer::tell(&format!("Approval is needed to {what}, because {why}:\n{difference}"));
+            printer::write_stderr(&format!(
+                "Approval is needed to {what}, because {why}:\n{difference}"
+            ));
         }
         self.0.ask(question)
     }
@@ -185,7 +186,7 @@ fn question_text(question: &Question) -> String {
     }
     let (what, why) = (safe::for_approval(&safe::line(what)), safe::line(why));
     let asked = format!("May prowess {what}? You are asked because {why}.");
-    let _ = writeln!(out, "{}", printer::by_words(&asked));
+    let _ = writeln!(out, "{}", printer::wrap_for_stderr(&asked));
     out
 }
 
@@ -224,7 +225,7 @@ fn abridge(text: &str, place: Option<&Path>) -> String {
 }
 
 /// Parses an answer; `None` if it is none of the choices.
-fn reply(answer: &str, coverage: &Coverage) -> Option<ApproverReply> {
+fn parse_reply(answer: &str, coverage: &Coverage) -> Option<ApproverReply> {
     match (answer, coverage) {
         ("y" | "yes", _) => Some(ApproverReply::Once),
         ("n" | "no", _) => Some(ApproverReply::No),
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn only_a_clear_yes_is_one() {
         let coverage = Coverage::UntilChange;
-        assert_eq!(["y", "yes", "a", "always", "n", "no"].map(|it| reply(it, &coverage)), {
+        assert_eq!(["y", "yes", "a", "always", "n", "no"].map(|it| parse_reply(it, &coverage)), {
             [
                 ApproverReply::Once,
                 ApproverReply::Once,
@@ -255,14 +256,14 @@ mod tests {
             .map(Some)
         });
         for answer in ["", "yess", "yes, but", "\u{202e}y", "0", "s"] {
-            assert_eq!(reply(answer, &coverage), None, "{answer:?}");
+            assert_eq!(parse_reply(answer, &coverage), None, "{answer:?}");
         }
         let more = Coverage::More { session: "all".to_owned(), always: "this".to_owned() };
-        assert_eq!(["s", "a", "ss"].map(|it| reply(it, &more)), {
+        assert_eq!(["s", "a", "ss"].map(|it| parse_reply(it, &more)), {
             [Some(ApproverReply::Session), Some(ApproverReply::Always), None]
         });
         assert_eq!(
-            ["y", "a"].map(|it| reply(it, &Coverage::Once)),
+            ["y", "a"].map(|it| parse_reply(it, &Coverage::Once)),
             [Some(ApproverReply::Once), None]
         );
     }

@@ -46,19 +46,16 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Returns the command line with its examples.
-    pub(crate) fn described() -> clap::Command {
-        let command = Self::command();
-        let flags = command.get_arguments().filter(|it| it.is_global_set());
-        let flags: Vec<String> =
-            flags.filter_map(|it| Some(format!("--{}", it.get_long()?))).collect();
-        let line = format!("{GLOBAL}: {}; see `prowess --help`\n", flags.join(", "));
-        examples::add(with_global_options(command, &line))
+    pub(crate) fn command_with_examples() -> clap::Command {
+        let line =
+            format!("{GLOBAL}: --dir, --preset, --json, --quiet and more; see `prowess -h`\n");
+        examples::add_examples(with_global_options(Self::command(), &line))
     }
 
     /// Parses the command line.
-    pub(crate) fn typed() -> Result<Self, clap::Error> {
-        let matches = Self::described().try_get_matches()?;
-        Self::from_arg_matches(&matches).map_err(|it| it.format(&mut Self::described()))
+    pub(crate) fn parse() -> Result<Self, clap::Error> {
+        let matches = Self::command_with_examples().try_get_matches()?;
+        Self::from_arg_matches(&matches).map_err(|it| it.format(&mut Self::command_with_examples()))
     }
 }
 
@@ -155,13 +152,13 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "NAME", add = completion::presets(), hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) preset: Vec<String>,
     /// Resolve relative directories from this one
-    #[arg(long, global = true, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath, hide_short_help = true, help_heading = GLOBAL)]
+    #[arg(long, global = true, value_name = "DIR", value_parser = directory_parser(), value_hint = ValueHint::DirPath, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) cwd: Option<PathBuf>,
     /// Read settings from this file only, instead of the user's and the nearest `prowess.toml`
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) config: Option<PathBuf>,
     /// How many folders deep to search, 1 to 32 [default: as deep as there are skills]
-    #[arg(long, global = true, value_name = "N", value_parser = depth, hide_short_help = true, help_heading = GLOBAL)]
+    #[arg(long, global = true, value_name = "N", value_parser = parse_depth, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) depth: Option<Depth>,
     /// Use only the skill with this name; repeatable
     #[arg(long, global = true, value_name = "NAME", add = completion::skills(), hide_short_help = true, help_heading = GLOBAL)]
@@ -170,10 +167,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "NAME", add = completion::skills(), hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) exclude: Vec<String>,
     /// Skip files larger than this, such as `500KB` [default: 10MiB]
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size, hide_short_help = true, help_heading = GLOBAL)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) max_file_size: Option<Bytes>,
     /// Skip skills larger than this, counting all their files [default: 64MiB]
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size, hide_short_help = true, help_heading = GLOBAL)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) max_skill_size: Option<Bytes>,
     /// Neither read nor write the cache
     #[arg(long, global = true, hide_short_help = true, help_heading = GLOBAL)]
@@ -187,7 +184,7 @@ pub(crate) struct Global {
     /// When to use colours
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) color: Color,
-    /// Print no notes or warnings
+    /// Print no notes or warnings, except about safety
     #[arg(short, long, global = true, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
     /// Print more detail
@@ -264,29 +261,29 @@ impl From<StrategyName> for Strategy {
 }
 
 /// Parses a number from 0 to 1.
-pub(crate) fn share(text: &str) -> Result<Ratio, String> {
+pub(crate) fn parse_ratio(text: &str) -> Result<Ratio, String> {
     let number = text.parse().map_err(|_| "must be a number".to_owned())?;
     Ratio::new(number).ok_or_else(|| "must be from 0 to 1".to_owned())
 }
 
 /// Returns a parser for an existing directory.
-pub(crate) fn directory() -> impl TypedValueParser<Value = PathBuf> {
+pub(crate) fn directory_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
         Ok(it) if it.is_dir() => Ok(path),
         Ok(_) => Err("not a directory"),
-        Err(error) => Err(why_not(&error)),
+        Err(error) => Err(unreadable_reason(&error)),
     })
 }
 
 /// Returns a parser for an existing file or directory.
-pub(crate) fn existing() -> impl TypedValueParser<Value = PathBuf> {
+pub(crate) fn existing_path_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
         Ok(_) => Ok(path),
-        Err(error) => Err(why_not(&error)),
+        Err(error) => Err(unreadable_reason(&error)),
     })
 }
 
-fn why_not(error: &io::Error) -> &'static str {
+fn unreadable_reason(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "cannot be read",
         _ => "does not exist",
@@ -294,7 +291,7 @@ fn why_not(error: &io::Error) -> &'static str {
 }
 
 /// Parses a folder depth.
-fn depth(text: &str) -> Result<Depth, String> {
+fn parse_depth(text: &str) -> Result<Depth, String> {
     text.parse()
         .ok()
         .and_then(Depth::new)
@@ -302,7 +299,7 @@ fn depth(text: &str) -> Result<Depth, String> {
 }
 
 /// Parses a size, such as `500KB`, `10MiB` or a number of bytes.
-pub(crate) fn size(text: &str) -> Result<Bytes, String> {
+pub(crate) fn parse_size(text: &str) -> Result<Bytes, String> {
     // A number too large for its unit is still a size.
     let size = text.parse().ok().or_else(|| bytes(text));
     size.map(Bytes).ok_or_else(|| "must be a size such as `500KB`, `10MiB` or `1048576`".to_owned())

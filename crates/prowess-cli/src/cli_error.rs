@@ -14,13 +14,13 @@ pub(crate) struct CliError {
 
 impl CliError {
     /// Creates an error for something that could not be done.
-    pub(crate) fn unable(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hints: Vec::new(), status: ExitStatus::Error }
     }
 
     /// Creates an error for a wrong command line.
-    pub(crate) fn typed(message: impl Into<String>) -> Self {
-        Self { status: ExitStatus::Failure, ..Self::unable(message) }
+    pub(crate) fn invalid_input(message: impl Into<String>) -> Self {
+        Self { status: ExitStatus::Failure, ..Self::new(message) }
     }
 
     /// Adds a hint.
@@ -29,8 +29,8 @@ impl CliError {
         self
     }
 
-    pub(crate) fn tell(&self, printer: &mut Printer) {
-        printer.fault(&self.message);
+    pub(crate) fn print(&self, printer: &mut Printer) {
+        printer.error_text(&self.message);
         self.hints.iter().for_each(|it| printer.hint(it));
     }
 }

@@ -192,8 +192,8 @@ fn fold_findings<'f, 'p>(
 }
 
 /// Prints a record of a store: all of it as JSON, otherwise its path.
-fn show_entry(entry: &SkillRecord, shelf: &TargetStore, printer: &mut Printer) -> Result<()> {
-    let (manifest, path) = (&entry.manifest, shelf.document(entry));
+fn print_record(entry: &SkillRecord, target: &TargetStore, printer: &mut Printer) -> Result<()> {
+    let (manifest, path) = (&entry.manifest, target.document(entry));
     if !printer.json {
         printer.line(safe::line(&path.to_string_lossy()))?;
         return printer.flush();
@@ -203,7 +203,7 @@ fn show_entry(entry: &SkillRecord, shelf: &TargetStore, printer: &mut Printer) -
         "description": manifest.description,
         "type": manifest.kind.as_str(),
         "status": manifest.status().as_str(),
-        "scope": shelf.scope.as_str(),
+        "scope": target.scope.as_str(),
         "path": path.to_string_lossy(),
         "tags": manifest.tags,
         "requires_approval": manifest.requires_approval,
@@ -263,7 +263,7 @@ fn warn_about_fields(library: &Library, skill: &Skill, printer: &mut Printer) {
 }
 
 /// Returns the outcome for a skill that is disabled.
-fn not_in_use(manifest: &Manifest) -> Box<Outcome> {
+fn disabled_outcome(manifest: &Manifest) -> Box<Outcome> {
     let (name, status) = (&manifest.name, manifest.status().as_str());
     let message = format!("skill `{name}` is {status}");
     let hint = format!("`prowess enable {name}` enables it");

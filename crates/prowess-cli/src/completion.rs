@@ -18,7 +18,7 @@ use crate::{
     arguments::{Arguments, Global},
     commands::doctor,
     context,
-    host::LimitArgs,
+    host::PermissionArgs,
     printer::Printer,
     safe,
     toolbox::{Caller, toolbox},
@@ -48,23 +48,22 @@ pub(crate) fn skills() -> ArgValueCandidates {
 }
 
 /// Completes the disabled skills.
-pub(crate) fn disabled() -> ArgValueCandidates {
+pub(crate) fn disabled_skills() -> ArgValueCandidates {
     ArgValueCandidates::new(|| skills_that(|it| !it.is_active()))
 }
 
 /// Completes the files of the skill on the command line.
 pub(crate) fn resources() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| {
-        let files = || {
-            let matches = typed()?;
-            let (_, matches) = matches.subcommand()?;
-            let name = matches.try_get_one::<String>("name").ok()??;
-            let library = library()?;
-            let files = library.get(name)?.resources();
-            Some(files.iter().filter_map(|it| offer(&it.path, it.kind.as_str())).collect())
-        };
-        files().unwrap_or_default()
-    })
+    ArgValueCandidates::new(|| files_of_typed_skill().unwrap_or_default())
+}
+
+fn files_of_typed_skill() -> Option<Vec<CompletionCandidate>> {
+    let matches = parse_typed()?;
+    let (_, matches) = matches.subcommand()?;
+    let name = matches.try_get_one::<String>("name").ok()??;
+    let library = library()?;
+    let files = library.get(name)?.resources();
+    Some(files.iter().filter_map(|it| candidate(&it.path, it.kind.as_str())).collect())
 }
 
 /// Completes the saved sessions.
@@ -73,7 +72,7 @@ pub(crate) fn sessions() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         session_files::saved_sessions()
             .iter()
-            .filter_map(|it| offer(&it.name, &it.begins))
+            .filter_map(|it| candidate(&it.name, &it.begins))
             .collect()
     })
 }
@@ -82,71 +81,70 @@ pub(crate) fn sessions() -> ArgValueCandidates {
 pub(crate) fn settings() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let settings = config().map(|it| it.settings()).unwrap_or_default();
-        settings.iter().filter_map(|it| offer(it.key, it.about)).collect()
+        settings.iter().filter_map(|it| candidate(it.key, it.about)).collect()
     })
 }
 
 /// Completes the rules of `check`.
 pub(crate) fn rules() -> ArgValueCandidates {
-    named(RULES.iter().map(|it| (it.code, it.summary)))
+    from_list(RULES.iter().map(|it| (it.code, it.summary)))
 }
 
 /// Completes the skills that clients may find, and paths.
-pub(crate) fn examined() -> ArgValueCompleter {
+pub(crate) fn examined_skills() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
         let text = typed.to_string_lossy();
         if text.starts_with('.') || text.contains('/') {
             return PathCompleter::any().complete(typed);
         }
-        let names = global().and_then(|it| doctor::names(&it).ok()).unwrap_or_default();
+        let names = global().and_then(|it| doctor::skill_names(&it).ok()).unwrap_or_default();
         let names = names.iter().filter(|it| it.0.starts_with(&*text));
-        names.filter_map(|(name, path)| offer(name, path)).collect()
+        names.filter_map(|(name, path)| candidate(name, path)).collect()
     })
 }
 
 /// Completes the tools.
 pub(crate) fn tools() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| {
-        let tools = || {
-            let global = global()?;
-            let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library()?));
-            // The toolbox is only listed, so that nothing is started.
-            let (running, launcher) = (LimitArgs::default(), Launcher::program("prowess"));
-            let printer = &mut Printer::new(&global);
-            let kit = toolbox(Caller::Person, &running, &provider, &global, &[], launcher, printer);
-            let toolbox = kit.ok()?.toolbox;
-            let tools = toolbox.tools().iter();
-            Some(tools.filter_map(|it| offer(it.name(), &it.description())).collect())
-        };
-        tools().unwrap_or_default()
-    })
+    ArgValueCandidates::new(|| tool_candidates().unwrap_or_default())
+}
+
+fn tool_candidates() -> Option<Vec<CompletionCandidate>> {
+    let global = global()?;
+    let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library()?));
+    // The toolbox is only listed, so that nothing is started.
+    let (running, launcher) = (PermissionArgs::default(), Launcher::program("prowess"));
+    let printer = &mut Printer::new(&global);
+    let kit = toolbox(Caller::Person, &running, &provider, &global, &[], launcher, printer);
+    let toolbox = kit.ok()?.toolbox;
+    let tools = toolbox.tools().iter();
+    Some(tools.filter_map(|it| candidate(it.name(), &it.description())).collect())
 }
 
 /// Completes the default models of the providers, and the configured one.
 pub(crate) fn models() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let set = config().and_then(|it| it.model.name.value);
-        let usual = usual_models().into_iter().filter(|it| set.as_deref() != Some(it.0));
-        let set = set.as_deref().and_then(|it| offer(it, "the configured model"));
-        set.into_iter().chain(usual.filter_map(|it| offer(it.0, it.1))).collect()
+        let usual = default_models().into_iter().filter(|it| set.as_deref() != Some(it.0));
+        let set = set.as_deref().and_then(|it| candidate(it, "the configured model"));
+        set.into_iter().chain(usual.filter_map(|it| candidate(it.0, it.1))).collect()
     })
 }
 
 #[cfg(feature = "agent")]
-fn usual_models() -> Vec<(&'static str, &'static str)> {
-    connection::usual_models().collect()
+fn default_models() -> Vec<(&'static str, &'static str)> {
+    connection::default_models().collect()
 }
 
 /// Returns no models: this build has no providers.
 #[cfg(not(feature = "agent"))]
-fn usual_models() -> Vec<(&'static str, &'static str)> {
+fn default_models() -> Vec<(&'static str, &'static str)> {
     Vec::new()
 }
 
 /// Completes the providers.
 #[cfg(feature = "agent")]
 pub(crate) fn providers() -> ArgValueCandidates {
-    named(connection::providers().map(|it| (it, "")))
+    from_list(connection::providers().map(|it| (it, "")))
 }
 
 /// Completes the configured servers.
@@ -154,26 +152,28 @@ pub(crate) fn providers() -> ArgValueCandidates {
 pub(crate) fn servers() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let servers = config().map(|it| it.servers.value.0).unwrap_or_default();
-        servers.iter().filter_map(|it| offer(&it.description.name, "")).collect()
+        servers.iter().filter_map(|it| candidate(&it.description.name, "")).collect()
     })
 }
 
 /// Completes the clients of the ecosystem.
 pub(crate) fn clients() -> ArgValueCandidates {
-    named(CLIENTS.iter().map(|it| (it.name, it.label)))
+    from_list(CLIENTS.iter().map(|it| (it.name, it.label)))
 }
 
 /// Completes the presets, each with its first directory.
 pub(crate) fn presets() -> ArgValueCandidates {
-    named(PRESETS.iter().map(|it| (it.name, it.directories.first().copied().unwrap_or_default())))
+    from_list(
+        PRESETS.iter().map(|it| (it.name, it.directories.first().copied().unwrap_or_default())),
+    )
 }
 
 /// Completes from a fixed list of names with descriptions.
-pub(crate) fn named(
+pub(crate) fn from_list(
     all: impl Iterator<Item = (&'static str, &'static str)> + Clone + Send + Sync + 'static,
 ) -> ArgValueCandidates {
     ArgValueCandidates::new(move || {
-        all.clone().filter_map(|(name, what)| offer(name, what)).collect()
+        all.clone().filter_map(|(name, what)| candidate(name, what)).collect()
     })
 }
 
@@ -194,21 +194,21 @@ fn hide_flags(command: Command) -> Command {
 fn skills_that(is_meant: impl Fn(&Manifest) -> bool) -> Vec<CompletionCandidate> {
     let Some(library) = library() else { return Vec::new() };
     let manifests = library.skills().map(|it| &it.manifest).filter(|it| is_meant(it));
-    manifests.filter_map(|it| offer(&it.name, &it.description)).collect()
+    manifests.filter_map(|it| candidate(&it.name, &it.description)).collect()
 }
 
 /// Returns a candidate, unless a shell would interpret a character of it: names come from the
 /// authors of skills.
-fn offer(name: &str, what: &str) -> Option<CompletionCandidate> {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./@+".contains(c);
-    let is_plain = !name.starts_with('-') && name.chars().all(is_plain);
+fn candidate(name: &str, what: &str) -> Option<CompletionCandidate> {
+    let is_plain =
+        !name.starts_with('-') && name.chars().all(|c| c.is_alphanumeric() || "-_./@+".contains(c));
     let what = safe::cut(&safe::line(what), WIDEST);
     is_plain.then(|| CompletionCandidate::new(name).help(Some(what.into())))
 }
 
 fn library() -> Option<Library> {
     let global = global()?;
-    context::library_behind(&global, &mut Printer::new(&global)).ok()
+    context::library_without_notes(&global, &mut Printer::new(&global)).ok()
 }
 
 fn config() -> Option<Config> {
@@ -217,11 +217,11 @@ fn config() -> Option<Config> {
 
 /// Returns the global options on the command line so far, with `--quiet`.
 fn global() -> Option<Global> {
-    Some(Global { quiet: true, ..Global::from_arg_matches(&typed()?).ok()? })
+    Some(Global { quiet: true, ..Global::from_arg_matches(&parse_typed()?).ok()? })
 }
 
 /// Parses the incomplete command line as far as possible.
-fn typed() -> Option<ArgMatches> {
+fn parse_typed() -> Option<ArgMatches> {
     let words = env::args_os().skip_while(|it| it != "--").skip(1);
     Arguments::command().ignore_errors(true).try_get_matches_from(words).ok()
 }

@@ -41,7 +41,7 @@ impl Installer {
     /// Installs the missing packages of a server; returns whether there were any.
     #[cfg(feature = "http")]
     async fn install(&self, set: &ServerSetting, printer: &mut Printer) -> Result<bool> {
-        let lacking = self.preparer.as_ref().and_then(|it| Some((it, lacking(it, set)?)));
+        let lacking = self.preparer.as_ref().and_then(|it| Some((it, missing_packages(it, set)?)));
         let Some((preparer, recipe)) = lacking else { return Ok(false) };
         let choice = PrepareChoice { yes: true, is_server: true, ..PrepareChoice::default() };
         let name = &set.description.name;
@@ -62,25 +62,25 @@ impl Installer {
 
 /// Starts a configured server. With `yes`, installs its missing packages first.
 pub(crate) async fn connect(
-    starter: &McpLauncher,
+    server_launcher: &McpLauncher,
     set: &ServerSetting,
     installer: &Installer,
     yes: bool,
     printer: &mut Printer,
 ) -> Result<Result<McpServer, Box<Outcome>>> {
-    let outcome = match starter.connect(set).await {
+    let outcome = match server_launcher.connect(set).await {
         Err(outcome) if yes => outcome,
         connected => return Ok(connected),
     };
     match installer.install(set, printer).await? {
-        true => Ok(starter.connect(set).await),
+        true => Ok(server_launcher.connect(set).await),
         false => Ok(Err(outcome)),
     }
 }
 
 /// Returns the packages that a server fetches, unless they are installed.
 #[cfg(feature = "http")]
-fn lacking(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
+fn missing_packages(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
     let Transport::Program(program) = &set.description.transport else { return None };
     let command = program.packages()?.ok()?;
     let recipe = command.recipe(&preparer.search).ok()?;

@@ -21,9 +21,9 @@ use serde_json::Value as Json;
 use crate::{
     cli_error::CliError,
     completion,
-    context::quoted,
-    host::{self, time},
-    key_file::key_of_file,
+    context::shell_quote,
+    host::{self, parse_time},
+    key_file::read_key_file,
     printer::Printer,
     secrets::variable,
 };
@@ -35,19 +35,14 @@ pub(crate) struct ModelArgs {
     /// Name of the model [default: the provider's default model]
     #[arg(long, value_name = "NAME", add = completion::models())]
     pub(crate) model: Option<String>,
-    /// Protocol of the model: openai, responses, anthropic, gemini, or scripted, which replays the file given by
-    /// `--model`
-    #[arg(long, value_name = "NAME", add = completion::providers())]
+    #[arg(long, value_name = "NAME", help = provider_help(), add = completion::providers())]
     provider: Option<String>,
-    /// Base URL of the model's server, such as `http://localhost:11434/v1`; uses the OpenAI protocol unless
-    /// `--provider` is given
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = base_url_help())]
     base_url: Option<String>,
-    /// File with the API key; must be readable only by you
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help = key_file_help())]
     pub(crate) key_file: Option<PathBuf>,
     /// Time to wait for the next token [default: 2m]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     model_timeout: Option<Duration>,
     /// Wait for the whole reply, and print only the answer
     #[arg(long)]
@@ -56,7 +51,7 @@ pub(crate) struct ModelArgs {
 
 /// The protocol of a model, real or scripted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speech {
+enum Protocol {
     With(ModelProvider),
     Scripted,
 }
@@ -70,28 +65,29 @@ impl ModelArgs {
         printer: &mut Printer,
     ) -> Result<Arc<dyn Model>, CliError> {
         let set = &config.model;
-        let Some(speech) = self.speech(set)? else { return Err(no_model_error(command)) };
-        let Speech::With(provider) = speech else { return self.scripted() };
+        let Some(protocol) = self.protocol(set)? else { return Err(no_model_error(command)) };
+        let Protocol::With(provider) = protocol else { return self.scripted_model() };
         let base_url = self.base_url(provider, set);
         let key = self.key(provider, set)?;
         if key.is_none() && base_url.is_none() {
             let variable = provider.row().key_variables[0];
             let message = format!("there is no key for `{}`", provider.as_str());
-            return Err(CliError::unable(message)
-                .hint(format!("set `{variable}`, or use `--key-file FILE`")));
+            return Err(
+                CliError::new(message).hint(format!("set `{variable}`, or use `--key-file FILE`"))
+            );
         }
-        if key.is_some() && base_url.as_deref().is_some_and(is_overheard) {
+        if key.is_some() && base_url.as_deref().is_some_and(is_sent_in_clear) {
             printer.warning("the key is sent unencrypted; use `https://`");
         }
         let Some(name) = self.name(provider, base_url.as_deref(), set) else {
             let hint = "use `--model NAME`; most servers list their models under `/models`";
-            return Err(CliError::unable("no model was given").hint(hint));
+            return Err(CliError::new("no model was given").hint(hint));
         };
         let key = key.as_deref().map(ApiKey::new);
         let proxies = host::proxies()?;
         let connection =
             ModelConnection { base_url, key, proxies, ..self.connection(provider, name, set) };
-        model(connection).map_err(|it| CliError::unable(it.to_string()))
+        model(connection).map_err(|it| CliError::new(it.to_string()))
     }
 
     /// Like [`model`](Self::model) without its key, to show what it would be sent; `None` if none
@@ -101,20 +97,20 @@ impl ModelArgs {
         config: &Config,
     ) -> Result<Option<Arc<dyn Model>>, CliError> {
         let set = &config.model;
-        let provider = match self.speech(set)? {
+        let provider = match self.protocol(set)? {
             None => return Ok(None),
-            Some(Speech::Scripted) => return self.scripted().map(Some),
-            Some(Speech::With(provider)) => provider,
+            Some(Protocol::Scripted) => return self.scripted_model().map(Some),
+            Some(Protocol::With(provider)) => provider,
         };
         let base_url = self.base_url(provider, set);
         let name = self.name(provider, base_url.as_deref(), set);
         let Some(name) = name else { return Ok(None) };
         let connection = ModelConnection { base_url, ..self.connection(provider, name, set) };
-        model(connection).map(Some).map_err(|it| CliError::unable(it.to_string()))
+        model(connection).map(Some).map_err(|it| CliError::new(it.to_string()))
     }
 
     /// Returns the options of the model as they were typed, for a suggested command.
-    pub(crate) fn typed(&self) -> String {
+    pub(crate) fn flags(&self) -> String {
         let key_file = self.key_file.as_ref().map(|it| it.to_string_lossy().into_owned());
         let flags = [
             ("--provider", &self.provider),
@@ -123,13 +119,13 @@ impl ModelArgs {
             ("--key-file", &key_file),
         ];
         let typed = flags.iter().filter_map(|(flag, it)| Some((flag, it.as_deref()?)));
-        typed.map(|(flag, it)| format!(" {flag} {}", quoted(it))).collect()
+        typed.map(|(flag, it)| format!(" {flag} {}", shell_quote(it))).collect()
     }
 
     /// Returns the secrets to redact: the key, if there is one.
     pub(crate) fn secrets(&self, config: &Config) -> KnownSecrets {
         let set = &config.model;
-        let Ok(Some(Speech::With(provider))) = self.speech(set) else {
+        let Ok(Some(Protocol::With(provider))) = self.protocol(set) else {
             return KnownSecrets::default();
         };
         KnownSecrets::new(self.key(provider, set).ok().flatten())
@@ -158,15 +154,15 @@ impl ModelArgs {
 
     /// Returns the protocol of the model: as typed or set, otherwise as its name or the available
     /// keys suggest.
-    fn speech(&self, set: &ModelSettings) -> Result<Option<Speech>, CliError> {
+    fn protocol(&self, set: &ModelSettings) -> Result<Option<Protocol>, CliError> {
         if let Some(word) = &self.provider {
-            return speech(word).map(Some);
+            return find_protocol(word).map(Some);
         }
         if self.base_url.is_some() {
-            return Ok(Some(Speech::With(ModelProvider::OpenAi)));
+            return Ok(Some(Protocol::With(ModelProvider::OpenAi)));
         }
         if let Some(word) = &set.provider.value {
-            return speech(word).map(Some);
+            return find_protocol(word).map(Some);
         }
         let name = self.model.as_ref().or(set.name.value.as_ref());
         let by_name = name.and_then(|it| {
@@ -174,8 +170,12 @@ impl ModelArgs {
                 provider.row().model_prefix.is_some_and(|prefix| it.starts_with(prefix))
             })
         });
-        let has_address = set.base_url.value.is_some() || variable("OPENAI_BASE_URL").is_some();
-        let by_address = has_address.then_some(ModelProvider::OpenAi);
+        let by_setting = set.base_url.value.as_ref().map(|_| ModelProvider::OpenAi);
+        let by_address = by_setting.or_else(|| {
+            ModelProvider::ALL
+                .into_iter()
+                .find(|it: &ModelProvider| it.row().base_url_variable.and_then(variable).is_some())
+        });
         let provider = by_address
             .or(by_name)
             .or_else(|| {
@@ -189,7 +189,7 @@ impl ModelArgs {
                 let has_file = self.key_file.is_some() || set.key_file.value.is_some();
                 has_file.then_some(ModelProvider::OpenAi)
             });
-        Ok(provider.map(Speech::With))
+        Ok(provider.map(Protocol::With))
     }
 
     /// Returns the address of the model, if it is not its provider's. An address that is set for
@@ -198,9 +198,9 @@ impl ModelArgs {
         if self.base_url.is_some() {
             return self.base_url.clone();
         }
-        let by_variable = provider.row().base_url_variable.and_then(variable);
-        let by_setting = || set.base_url.value.as_ref().filter(|_| is_set_for(provider, set));
-        by_variable.or_else(|| by_setting().map(|it| it.as_str().to_owned()))
+        let from_variable = provider.row().base_url_variable.and_then(variable);
+        let setting = set.base_url.value.as_ref().filter(|_| is_for_provider(provider, set));
+        from_variable.or_else(|| setting.map(|it| it.as_str().to_owned()))
     }
 
     fn key(
@@ -209,13 +209,13 @@ impl ModelArgs {
         set: &ModelSettings,
     ) -> Result<Option<String>, CliError> {
         if let Some(file) = &self.key_file {
-            return key(file).map(Some);
+            return read_key(file).map(Some);
         }
         if let Some(text) = provider.row().key_variables.iter().find_map(|it| variable(it)) {
             return Ok(Some(text.trim().to_owned()));
         }
-        let file = set.key_file.value.as_ref().filter(|_| is_set_for(provider, set));
-        file.map(|it| key(it)).transpose()
+        let file = set.key_file.value.as_ref().filter(|_| is_for_provider(provider, set));
+        file.map(|it| read_key(it)).transpose()
     }
 
     /// Returns the name of the model; without one, the provider's default at its own address.
@@ -226,29 +226,29 @@ impl ModelArgs {
         set: &ModelSettings,
     ) -> Option<String> {
         // Without `--provider`, the name has been used to choose the provider.
-        let is_meant = self.provider.is_none() || is_set_for(provider, set);
+        let is_meant = self.provider.is_none() || is_for_provider(provider, set);
         let set = set.name.value.as_ref().filter(|_| is_meant);
         let named = self.model.as_ref().or(set).cloned();
         named.or_else(|| base_url.is_none().then(|| provider.row().default_model.to_owned()))
     }
 
     /// Returns a model that replays a file of one JSON object per line.
-    fn scripted(&self) -> Result<Arc<dyn Model>, CliError> {
+    fn scripted_model(&self) -> Result<Arc<dyn Model>, CliError> {
         let Some(path) = &self.model else {
             let hint = r#"each line of the file is one reply, such as `{"says": "Hello"}` or `{"calls": [{"name": "use_skill", "input": {"name": "debug"}}]}`"#;
             return Err(
-                CliError::unable("a scripted model replays a file, given by `--model`").hint(hint)
+                CliError::new("a scripted model replays a file, given by `--model`").hint(hint)
             );
         };
         let text = fs::read_to_string(path).map_err(|error| {
             let error = error.to_string();
             let why = error.split(" (os error").next().unwrap_or(&error);
-            CliError::unable(format!("cannot read `{path}`: {why}"))
+            CliError::new(format!("cannot read `{path}`: {why}"))
         })?;
         let mut model = ScriptedModel::new();
         for (number, line) in text.lines().enumerate().filter(|it| !it.1.trim().is_empty()) {
             let line: Line = serde_json::from_str(line).map_err(|error| {
-                CliError::unable(format!(
+                CliError::new(format!(
                     "line {} of `{path}` is not a valid reply: {error}",
                     number + 1
                 ))
@@ -297,9 +297,11 @@ impl Line {
 /// Returns the error that no model is configured, with ways to configure one for this command.
 fn no_model_error(command: &str) -> CliError {
     let typed = if command == "ask" { "prowess ask …" } else { "prowess chat" };
-    let fault = CliError::unable("no model is configured")
-        .hint(format!("with an OpenAI key: `OPENAI_API_KEY=… {typed}`"))
-        .hint(format!("with an Anthropic key: `ANTHROPIC_API_KEY=… {typed}`"))
+    let key = |provider: ModelProvider| provider.row().key_variables[0];
+    let (openai, anthropic) = (key(ModelProvider::OpenAi), key(ModelProvider::Anthropic));
+    let fault = CliError::new("no model is configured")
+        .hint(format!("with an OpenAI key: `{openai}=… {typed}`"))
+        .hint(format!("with an Anthropic key: `{anthropic}=… {typed}`"))
         .hint(format!("with Ollama on this machine: `{typed} --base-url http://127.0.0.1:11434/v1 --model NAME`"));
     match command {
         "ask" => fault.hint("`--dry-run` shows what would be sent, without a model"),
@@ -312,19 +314,63 @@ pub(crate) fn providers() -> impl Iterator<Item = &'static str> + Clone {
     ModelProvider::ALL.into_iter().map(ModelProvider::as_str).chain(["scripted"])
 }
 
-fn speech(word: &str) -> Result<Speech, CliError> {
+/// Returns the environment variables of the providers' keys.
+pub(crate) fn key_variables() -> Vec<&'static str> {
+    let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
+    without_repeats(rows.flat_map(|it| it.key_variables).copied())
+}
+
+/// Returns the environment variables of the providers' base URLs.
+pub(crate) fn base_url_variables() -> Vec<&'static str> {
+    let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
+    without_repeats(rows.filter_map(|it| it.base_url_variable))
+}
+
+/// Several providers may have the same variable.
+fn without_repeats(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+fn provider_help() -> String {
+    let names: Vec<&str> = ModelProvider::ALL.into_iter().map(ModelProvider::as_str).collect();
+    let names = names.join(", ");
+    format!(
+        "Protocol of the model: {names}, or scripted, which replays the file given by `--model`"
+    )
+}
+
+fn base_url_help() -> String {
+    let variables = base_url_variables().join("`, `");
+    format!(
+        "Base URL of the model's server, such as `http://localhost:11434/v1`; uses the OpenAI protocol unless \
+         `--provider` is given [default: `{variables}`, or the provider's own]"
+    )
+}
+
+fn key_file_help() -> String {
+    let variables = key_variables().join("`, `");
+    format!("File with the API key, instead of `{variables}`; must be readable only by you")
+}
+
+fn find_protocol(word: &str) -> Result<Protocol, CliError> {
     match (word, ModelProvider::from_word(word)) {
-        ("scripted", _) => Ok(Speech::Scripted),
-        (_, Some(provider)) => Ok(Speech::With(provider)),
+        ("scripted", _) => Ok(Protocol::Scripted),
+        (_, Some(provider)) => Ok(Protocol::With(provider)),
         (_, None) => {
-            let fault = CliError::unable(format!("there is no provider `{word}`"));
+            let fault = CliError::new(format!("there is no provider `{word}`"));
             Err(fault.hint(name_hint(word, providers())))
         }
     }
 }
 
 /// Returns whether the model settings are meant for this provider; without one they are for OpenAI.
-fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
+fn is_for_provider(provider: ModelProvider, set: &ModelSettings) -> bool {
     match set.provider.value.as_deref() {
         Some(word) => word == provider.as_str(),
         None => matches!(provider, ModelProvider::OpenAi | ModelProvider::Responses),
@@ -332,11 +378,11 @@ fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
 }
 
 /// Reads the key in a file.
-fn key(path: &Path) -> Result<String, CliError> {
-    key_of_file(path).map(|it| it.trim().to_owned()).map_err(|error| {
+fn read_key(path: &Path) -> Result<String, CliError> {
+    read_key_file(path).map(|it| it.trim().to_owned()).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|it| format!(": {it}"));
         let message = format!("`{}`: {error}{}", path.display(), cause.unwrap_or_default());
-        let fault = CliError::unable(message);
+        let fault = CliError::new(message);
         match error.hint(path) {
             Some(hint) => fault.hint(hint),
             None => fault,
@@ -345,13 +391,13 @@ fn key(path: &Path) -> Result<String, CliError> {
 }
 
 /// Returns the default models, each with its provider.
-pub(crate) fn usual_models() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn default_models() -> impl Iterator<Item = (&'static str, &'static str)> {
     let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
     rows.filter(|it| it.is_chosen_by_key).map(|it| (it.default_model, it.name))
 }
 
 /// Returns whether traffic to an address can be read on its way.
-fn is_overheard(url: &str) -> bool {
+fn is_sent_in_clear(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -368,11 +414,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_leaves_the_machine_unencrypted_is_overheard() {
+    fn the_documentation_names_every_variable_of_a_key() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
+        let text = fs::read_to_string(path).unwrap();
+        for name in key_variables() {
+            assert!(text.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_http_to_another_machine_is_sent_in_clear() {
         for url in
             ["https://a.example", "http://localhost:1/v1", "http://127.0.0.1", "http://[::1]:9/"]
         {
-            assert!(!is_overheard(url), "{url}");
+            assert!(!is_sent_in_clear(url), "{url}");
         }
         for url in [
             "http://a.example/v1",
@@ -380,7 +435,7 @@ mod tests {
             "http://localhost@evil.example",
             "http://10.0.0.1:80",
         ] {
-            assert!(is_overheard(url), "{url}");
+            assert!(is_sent_in_clear(url), "{url}");
         }
     }
 }

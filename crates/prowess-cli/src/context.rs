@@ -1,10 +1,12 @@
 //! From settings, arguments and environment to the library to use.
 
 use std::{
+    borrow::Cow,
     env,
     fmt::Display,
     fs::{self, File},
     io::BufReader,
+    mem,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -15,10 +17,10 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use prowess::{
     Directory, Embedder, Finding, HERE, Library, Listing, LiveLibrary, Memory, Options, PRESETS,
-    Preset, Scope, Skill, Source, Strategy, Tokenizer, Unknown, Watching, bundled, did_you_mean,
-    matches, name_hint, nearest, preset, spec::SKILL_FILE,
+    Preset, Scope, Skill, Source, Tokenizer, Unknown, Watching, bundled, did_you_mean, matches,
+    name_hint, nearest, preset, spec::SKILL_FILE,
 };
-use prowess_cli::settings::{Config, IgnoredSetting, Places, Presets, SettingOrigin};
+use prowess_cli::settings::{Config, IgnoredSetting, Places, Presets};
 #[cfg(feature = "agent")]
 use prowess_runtime::SkillProvider;
 use prowess_runtime::{FileStore, SkillRecord, store::deleted_from};
@@ -38,26 +40,30 @@ use crate::{
 /// Loads the library of the settings and the command line; the bundled skills if none is
 /// configured.
 pub(crate) fn library(global: &Global, printer: &mut Printer) -> Result<Library> {
-    embedding_library(global, None, printer)
+    library_with_vectors(global, None, printer)
 }
 
 /// Like [`library`], with a file of vectors to find skills by meaning.
-pub(crate) fn embedding_library(
+pub(crate) fn library_with_vectors(
     global: &Global,
     vectors: Option<&Path>,
     printer: &mut Printer,
 ) -> Result<Library> {
-    let embedder = vectors.map(|path| {
-        let cannot = || format!("cannot use `{}` as vectors", path.display());
-        let file = File::open(path).with_context(cannot)?;
-        Embedder::read(BufReader::new(file)).with_context(cannot).map(Arc::new)
-    });
+    let embedder = vectors.map(read_embedder).transpose()?;
     let config = config(global)?;
-    let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
-    find_typed(global)?;
+    let options = Options { embedder, ..options(&config, global) };
+    check_typed_directories(global)?;
     let (library, options) = load_or_bundled(&config, options, printer)?;
     note_sources(&config, &options, &library, printer);
     Ok(library)
+}
+
+fn read_embedder(path: &Path) -> Result<Arc<Embedder>> {
+    File::open(path)
+        .map_err(anyhow::Error::from)
+        .and_then(|it| Ok(Embedder::read(BufReader::new(it))?))
+        .map(Arc::new)
+        .with_context(|| format!("cannot use `{}` as vectors", path.display()))
 }
 
 /// Loads a live library, for as long as it is served. Only a watched one lists all files from the
@@ -70,13 +76,13 @@ pub(crate) fn live_library(
     let config = config(global)?;
     let resources = if is_watched { Listing::AtOnce } else { Listing::OnDemand };
     let mut options = Options { watch: is_watched, resources, ..options(&config, global) };
-    find_typed(global)?;
+    check_typed_directories(global)?;
     note_ignored_settings(&config, printer);
     let mut live_library = Arc::new(LiveLibrary::start(&options)?);
     // A watched directory may be empty now and have skills later.
     let is_searched = !is_watched && !options.directories.is_empty();
-    if is_searched && !is_named(&config) && is_empty(&live_library.library()) {
-        options = bundled_instead(options);
+    if is_searched && !has_directories(&config) && is_empty(&live_library.library()) {
+        options = use_bundled(options);
         live_library = Arc::new(LiveLibrary::start(&options)?);
     }
     note_sources(&config, &options, &live_library.library(), printer);
@@ -133,21 +139,21 @@ pub(crate) fn library_for(
 ) -> Result<(Library, String)> {
     let config = config(global)?;
     let mut options = options(&config, global);
-    let folder = folder_of(name, global).filter(|_| config.skill.enabled.value);
+    let folder = skill_folder_at(name, global).filter(|_| config.skill.enabled.value);
     let name = folder.as_ref().map_or_else(|| name.to_owned(), |it| it.display().to_string());
     if let Some(folder) = folder {
         let directories = vec![Directory::new(folder)];
         options = Options { directories, sources: Vec::new(), cwd: None, cache: None, ..options };
         return Ok((load(&config, &options, printer)?, name));
     }
-    find_typed(global)?;
+    check_typed_directories(global)?;
     let (library, options) = load_or_bundled(&config, options, printer)?;
     note_sources(&config, &options, &library, printer);
     Ok((library, name))
 }
 
 /// Returns the folder of the skill at a path; `None` for a name, or a folder without a skill.
-pub(crate) fn folder_of(name: &str, global: &Global) -> Option<PathBuf> {
+pub(crate) fn skill_folder_at(name: &str, global: &Global) -> Option<PathBuf> {
     let path = resolve(&Directory::new(name), global);
     let folder = if path.ends_with(SKILL_FILE) { path.parent()? } else { &path };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -161,7 +167,7 @@ pub(crate) fn is_path(name: &str) -> bool {
 
 /// Loads the library without notes about where it comes from, for commands to which that does not
 /// matter.
-pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<Library> {
+pub(crate) fn library_without_notes(global: &Global, printer: &mut Printer) -> Result<Library> {
     let config = config(global)?;
     let options = options(&config, global);
     Ok(load_or_bundled(&config, options, printer)?.0)
@@ -196,11 +202,11 @@ pub(crate) fn with_paths(global: &Global, paths: &[PathBuf]) -> Global {
 /// Returns whether a word names a folder to search, which is not a skill itself.
 pub(crate) fn is_folder_of_skills(word: &str, global: &Global) -> bool {
     let path = resolve(&Directory::new(word), global);
-    is_path(word) && path.is_dir() && folder_of(word, global).is_none()
+    is_path(word) && path.is_dir() && skill_folder_at(word, global).is_none()
 }
 
 /// Returns whether directories were configured, by a flag or in a file.
-pub(crate) fn is_named(config: &Config) -> bool {
+pub(crate) fn has_directories(config: &Config) -> bool {
     !config.directories().is_empty() || !config.skill.presets.value.presets.is_empty()
 }
 
@@ -209,15 +215,15 @@ pub(crate) fn is_named(config: &Config) -> bool {
 pub(crate) fn directories(config: &Config, global: &Global) -> Vec<Directory> {
     let mut directories = config.directories();
     let presets = &config.skill.presets.value.presets;
-    if !is_named(config) || presets.iter().any(|it| it.name == HERE) {
-        directories.extend(here(global));
+    if !has_directories(config) || presets.iter().any(|it| it.name == HERE) {
+        directories.extend(here_directories(global));
     }
     directories
 }
 
 /// Returns the existing directories of the preset `here`. Those of the project are searched from
 /// the working directory up.
-fn here(global: &Global) -> Vec<Directory> {
+fn here_directories(global: &Global) -> Vec<Directory> {
     let Ok((surroundings, _)) = surroundings(global, None) else { return Vec::new() };
     let directories = surroundings.here().into_iter().filter(|it| it.path.is_dir());
     directories
@@ -232,17 +238,17 @@ fn here(global: &Global) -> Vec<Directory> {
 fn note_sources(config: &Config, options: &Options, library: &Library, printer: &mut Printer) {
     let enabled = &config.skill.enabled;
     if !enabled.value {
-        printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
+        printer.note(&format!("skills are disabled by `skill.enabled` ({})", enabled.origin));
         return;
     }
     if options.home.is_none()
-        && (!is_named(config)
+        && (!has_directories(config)
             || options.directories.iter().any(|it: &Directory| it.path.starts_with("~")))
     {
         printer
             .warning("`HOME` is not set to an absolute path, so your own skills are not searched");
     }
-    if is_named(config) {
+    if has_directories(config) {
         return;
     }
     if let many @ 1.. = skills_of_plugins(options) {
@@ -258,7 +264,7 @@ fn note_sources(config: &Config, options: &Options, library: &Library, printer: 
         return;
     }
     let skills = count(SkillCount::of(library).found, "skill");
-    let places = listed(&options.directories, options.home.as_deref());
+    let places = list_directories(&options.directories, options.home.as_deref());
     printer.note(&format!("{skills} in {places} (preset `{HERE}`)"));
 }
 
@@ -275,16 +281,17 @@ fn skills_of_plugins(options: &Options) -> usize {
 
 /// Returns the number of skills in the plugins of a repository.
 pub(crate) fn count_in_plugins(repository: &Path) -> usize {
-    let inside = |folder: PathBuf| {
-        let entries = fs::read_dir(folder).into_iter().flatten();
-        entries.filter_map(|it| Some(it.ok()?.path()))
-    };
-    let plugins = inside(repository.join("plugins")).map(|it| it.join("skills"));
-    plugins.flat_map(inside).filter(|it| it.join(SKILL_FILE).is_file()).count()
+    let plugins = entries_of(repository.join("plugins")).map(|it| it.join("skills"));
+    plugins.flat_map(entries_of).filter(|it| it.join(SKILL_FILE).is_file()).count()
+}
+
+/// Returns the paths in a folder; none if it cannot be read.
+fn entries_of(folder: PathBuf) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().filter_map(|it| Some(it.ok()?.path()))
 }
 
 /// Lists the first directories, shortened for people.
-pub(crate) fn listed(directories: &[Directory], home: Option<&Path>) -> String {
+pub(crate) fn list_directories(directories: &[Directory], home: Option<&Path>) -> String {
     /// The number of directories listed.
     const NAMED: usize = 4;
     let mut names: Vec<String> = directories
@@ -305,16 +312,15 @@ pub(crate) fn listed(directories: &[Directory], home: Option<&Path>) -> String {
 }
 
 /// Fails if none of the directories on the command line exists.
-pub(crate) fn find_typed(global: &Global) -> Result<(), CliError> {
-    let resolved = |it: &PathBuf| resolve(&Directory::new(it), global);
-    let Some(first) = global.dir.first().filter(|_| global.preset.is_empty()) else {
-        return Ok(());
-    };
-    if !global.dir.iter().all(|it: &PathBuf| !resolved(it).exists()) {
+pub(crate) fn check_typed_directories(global: &Global) -> Result<(), CliError> {
+    let resolved: Vec<PathBuf> =
+        global.dir.iter().map(|it| resolve(&Directory::new(it), global)).collect();
+    let (Some(first), Some(path)) = (global.dir.first(), resolved.first()) else { return Ok(()) };
+    if !global.preset.is_empty() || resolved.iter().any(|it| it.exists()) {
         return Ok(());
     }
-    let fault = CliError::unable(format!("there is no directory `{}`", first.display()));
-    Err(match suggest::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
+    let fault = CliError::new(format!("there is no directory `{}`", first.display()));
+    Err(match suggest::path(path).filter(|it| Path::new(it).is_dir()) {
         Some(near) => fault.hint(did_you_mean(near)),
         None => fault,
     })
@@ -326,7 +332,7 @@ fn is_empty(library: &Library) -> bool {
 }
 
 /// Replaces all sources by the bundled skills.
-fn bundled_instead(options: Options) -> Options {
+fn use_bundled(options: Options) -> Options {
     Options { directories: Vec::new(), sources: vec![bundled()], ..options }
 }
 
@@ -337,10 +343,10 @@ fn load_or_bundled(
     printer: &mut Printer,
 ) -> Result<(Library, Options)> {
     let library = load(config, &options, printer)?;
-    if is_named(config) || options.directories.is_empty() || !is_empty(&library) {
+    if has_directories(config) || options.directories.is_empty() || !is_empty(&library) {
         return Ok((library, options));
     }
-    let options = bundled_instead(options);
+    let options = use_bundled(options);
     Ok((Library::load(&options)?, options))
 }
 
@@ -351,18 +357,18 @@ pub(crate) fn leak(library: Library) -> &'static Library {
 
 fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
     note_ignored_settings(config, printer);
-    let library = printer.during("reading skills", || Library::load(options))?;
+    let library = printer.with_progress("reading skills", || Library::load(options))?;
     warn_missing(&library, printer);
     Ok(library)
 }
 
 /// Indexes all skills, with progress if there are many.
 pub(crate) fn index(library: &Library, printer: &mut Printer) {
-    printer.during("indexing skills", || matches(library, "", 0));
+    printer.with_progress("indexing skills", || matches(library, "", 0));
 }
 
 fn warn_missing(library: &Library, printer: &mut Printer) {
-    for finding in library.findings().iter().filter(|it| is_missing(it)) {
+    for finding in library.findings().iter().filter(|it| is_missing_directory(it)) {
         printer.finding(finding);
         if !printer.quiet {
             printer.suggest(&finding.path);
@@ -371,32 +377,32 @@ fn warn_missing(library: &Library, printer: &mut Printer) {
 }
 
 /// Returns whether a finding is about a missing directory, which every command reports at once.
-pub(crate) fn is_missing(finding: &Finding) -> bool {
+pub(crate) fn is_missing_directory(finding: &Finding) -> bool {
     finding.rule.code == "directory-missing"
 }
 
 /// Loads the settings from files, and applies the flags.
 pub(crate) fn config(global: &Global) -> Result<Config> {
     let mut config = global.configs.load(places(global))?;
-    take_flags(&mut config, global)?;
+    apply_flags(&mut config, global)?;
     Ok(config)
 }
 
 /// Returns the places of settings.
 pub(crate) fn places(global: &Global) -> Places {
-    let from = |path: &Path| global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
+    let cwd = global.cwd.as_deref().unwrap_or(Path::new(""));
     Places {
-        only: global.config.as_deref().map(from),
-        from: (!global.ignores_project_file).then(|| from(Path::new("."))),
+        only: global.config.as_deref().map(|it| cwd.join(it)),
+        from: (!global.ignores_project_file).then(|| cwd.join(".")),
         state: host::state(),
         ..host::user_places()
     }
 }
 
-fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
+fn apply_flags(config: &mut Config, global: &Global) -> Result<()> {
     let skill = &mut config.skill;
     if !global.dir.is_empty() || !global.preset.is_empty() {
-        let presets = global.preset.iter().map(|it| named(it)).collect::<Result<_>>()?;
+        let presets = global.preset.iter().map(|it| find_preset(it)).collect::<Result<_>>()?;
         skill.skills_dir.flag("--dir", None);
         skill.directories.flag("--dir", global.dir.iter().map(Directory::repository).collect());
         skill.presets.flag("--preset", Presets { presets, from: None });
@@ -423,11 +429,11 @@ fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
 }
 
 /// Returns the preset of a name.
-fn named(name: &str) -> Result<&'static Preset> {
+fn find_preset(name: &str) -> Result<&'static Preset> {
     if let Some(preset) = preset(name) {
         return Ok(preset);
     }
-    let fault = CliError::unable(format!("there is no preset `{name}`"));
+    let fault = CliError::new(format!("there is no preset `{name}`"));
     Err(fault.hint(name_hint(name, PRESETS.iter().map(|it| it.name))).into())
 }
 
@@ -445,7 +451,7 @@ pub(crate) fn options(config: &Config, global: &Global) -> Options {
         options.directories.retain(|it| !global.untrusted.contains(&resolve(it, global)));
     }
     if options.directories.is_empty() && options.sources.is_empty() {
-        let has_others = is_named(config) || global.leaves_out_skills;
+        let has_others = has_directories(config) || global.leaves_out_skills;
         options.sources.push(if has_others { empty_source() } else { bundled() });
     }
     options
@@ -470,14 +476,13 @@ pub(crate) fn directories_of_project(
     let typed = places(global).only.filter(|it| trust::is_of_project(it, global));
     let mut directories = config.directories_of_project(typed.as_deref());
     let presets = &config.skill.presets.value.presets;
-    if !is_named(config) || presets.iter().any(|it| it.name == HERE) {
-        let here = here(global).into_iter().filter(|it| it.scope == Scope::Project);
+    if !has_directories(config) || presets.iter().any(|it| it.name == HERE) {
+        let here = here_directories(global).into_iter().filter(|it| it.scope == Scope::Project);
         directories.extend(here.map(|it| (it, None)));
     }
-    let is_typed = |path: &Path| {
-        global.dir.iter().any(|it| resolve(&Directory::repository(it), global) == path)
-    };
-    directories.retain(|it| !is_typed(&resolve(&it.0, global)));
+    let typed: Vec<PathBuf> =
+        global.dir.iter().map(|it| resolve(&Directory::repository(it), global)).collect();
+    directories.retain(|it| !typed.contains(&resolve(&it.0, global)));
     directories
 }
 
@@ -504,54 +509,51 @@ impl TargetStore {
 
 /// Returns the store to write to: the first directory on the command line, otherwise the configured
 /// one.
-pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<TargetStore>> {
+pub(crate) fn target_store(global: &Global, printer: &mut Printer) -> Result<Option<TargetStore>> {
     let config = config(global)?;
     note_ignored_settings(&config, printer);
     let directory = config.directories().into_iter().next();
-    directory.map(|it: Directory| open(resolve(&it, global), it.scope)).transpose()
+    directory.map(|it: Directory| open_store(resolve(&it, global), it.scope)).transpose()
 }
 
 /// Returns the store to write to; if none is configured, the first existing client directory of
 /// this project, or `.agents/skills`, which most clients read.
-pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<TargetStore> {
-    if let Some(shelf) = shelf(global, printer)? {
-        return Ok(shelf);
+pub(crate) fn target_store_or_here(global: &Global, printer: &mut Printer) -> Result<TargetStore> {
+    if let Some(target) = target_store(global, printer)? {
+        return Ok(target);
     }
-    let project = here(global).into_iter().find(|it| it.scope == Scope::Project);
+    let project = here_directories(global).into_iter().find(|it| it.scope == Scope::Project);
     let directory = project.unwrap_or_else(|| Directory::new(".agents/skills"));
-    open(resolve(&directory, global), Scope::Project)
+    open_store(resolve(&directory, global), Scope::Project)
 }
 
 /// Returns the store that contains a skill; if there is no such skill, the one to write to.
-pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Result<TargetStore> {
+pub(crate) fn store_of_skill(
+    name: &str,
+    global: &Global,
+    printer: &mut Printer,
+) -> Result<TargetStore> {
     let config = config(global)?;
     let library = Library::load(&options(&config, global))?;
     let skill = find_by_name(&library, name);
     // A directory that is a skill itself is not a store.
-    let is_named = |folder: &PathBuf| {
-        directories(&config, global).iter().any(|it| resolve(it, global) == *folder)
-    };
-    let Some(folder) = folder_of_skill(&library, name).filter(|it| !is_named(it)) else {
-        return shelf_or_here(global, printer);
+    let named: Vec<PathBuf> =
+        directories(&config, global).iter().map(|it| resolve(it, global)).collect();
+    let Some(folder) = folder_of_skill(&library, name).filter(|it| !named.contains(it)) else {
+        return target_store_or_here(global, printer);
     };
     let store = folder.parent().unwrap_or(Path::new("")).to_owned();
     let scope = skill.map_or(Scope::Project, |it| it.origin.scope);
-    open(store, scope)
+    open_store(store, scope)
 }
 
 /// Returns the folder of a skill, even if the skill was left out.
 pub(crate) fn folder_of_skill(library: &Library, name: &str) -> Option<PathBuf> {
-    let folder =
-        find_by_name(library, name).map(|it| it.folder().to_owned()).filter(|it| it.is_dir());
+    let loaded = find_by_name(library, name).map(Skill::folder);
     // A skill that could not be loaded has a finding, and a folder of its name.
-    let broken = || {
-        let folders = library.findings().iter().filter_map(|it| it.path.parent());
-        folders
-            .filter(|it: &&Path| it.file_name().is_some_and(|it| it == name) && it.is_dir())
-            .map(Path::to_owned)
-            .next()
-    };
-    folder.or_else(broken)
+    let broken = library.findings().iter().filter_map(|it| it.path.parent());
+    let broken = broken.filter(|it| it.file_name().is_some_and(|it| it == name));
+    loaded.into_iter().chain(broken).find(|it| it.is_dir()).map(Path::to_owned)
 }
 
 /// Returns a skill by name, even if it is hidden or disabled.
@@ -561,45 +563,46 @@ fn find_by_name<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Skill>
 
 /// Returns the store from which a skill was last removed: one of the searched directories before
 /// any other, and only those if some were typed.
-pub(crate) fn shelf_of_removed(
+pub(crate) fn store_of_removed_skill(
     name: Option<&str>,
     global: &Global,
     printer: &mut Printer,
 ) -> Result<TargetStore> {
-    let searched = searched(&config(global)?, global);
-    let within = |store: &Path| {
-        searched.iter().find_map(|(real, typed): &(PathBuf, PathBuf)| {
-            let rest = store.strip_prefix(real).ok()?;
-            Some(if rest.as_os_str().is_empty() { typed.clone() } else { typed.join(rest) })
-        })
-    };
-    let is_searched = |store: &Path| within(store).is_some();
+    let searched = searched_directories(&config(global)?, global);
     let is_typed = !global.dir.is_empty() || !global.preset.is_empty();
-    let state = host::state();
-    let removed = |is_wanted: &dyn Fn(&Path) -> bool| {
-        state.as_deref().and_then(|it| deleted_from(it, name, is_wanted))
-    };
-    match removed(&is_searched).or_else(|| removed(&|_| !is_typed)) {
-        Some(store) => open(within(&store).unwrap_or(store), Scope::Project),
-        None => shelf_or_here(global, printer),
+    let store = host::state().and_then(|state| {
+        deleted_from(&state, name, |it| as_typed(it, &searched).is_some())
+            .or_else(|| deleted_from(&state, name, |_| !is_typed))
+    });
+    match store {
+        Some(store) => open_store(as_typed(&store, &searched).unwrap_or(store), Scope::Project),
+        None => target_store_or_here(global, printer),
     }
 }
 
+/// Returns the path of a store below one of the searched directories, as that was typed or set.
+fn as_typed(store: &Path, searched: &[(PathBuf, PathBuf)]) -> Option<PathBuf> {
+    searched.iter().find_map(|(real, typed)| {
+        let rest = store.strip_prefix(real).ok()?;
+        Some(if rest.as_os_str().is_empty() { typed.clone() } else { typed.join(rest) })
+    })
+}
+
 /// Returns the store of the latest removal among those that match.
-pub(crate) fn store_of_removed(is_wanted: impl Fn(&Path) -> bool) -> Option<FileStore> {
+pub(crate) fn last_removal_store(is_wanted: impl Fn(&Path) -> bool) -> Option<FileStore> {
     let state = host::state()?;
     let store = FileStore::open(deleted_from(&state, None, is_wanted)?).ok()?;
     Some(store.with_state(state))
 }
 
 /// Returns the searched directories: each resolved, and as typed or set.
-pub(crate) fn searched(config: &Config, global: &Global) -> Vec<(PathBuf, PathBuf)> {
+pub(crate) fn searched_directories(config: &Config, global: &Global) -> Vec<(PathBuf, PathBuf)> {
     let searched = directories(config, global);
     let searched = searched.iter().map(|it| resolve(it, global));
     searched.filter_map(|it| Some((fs::canonicalize(&it).ok()?, it))).collect()
 }
 
-fn open(path: PathBuf, scope: Scope) -> Result<TargetStore> {
+fn open_store(path: PathBuf, scope: Scope) -> Result<TargetStore> {
     let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
     let store = FileStore::open(here)?;
     let store = match host::state() {
@@ -610,25 +613,23 @@ fn open(path: PathBuf, scope: Scope) -> Result<TargetStore> {
 }
 
 /// Returns the options that choose directories, for a suggested command.
-pub(crate) fn typed(global: &Global) -> String {
-    let paths = |flag: &'static str, paths: &[PathBuf]| {
-        let texts = paths.iter().map(|it| it.to_string_lossy().into_owned());
-        texts.map(|it| (flag, it)).collect::<Vec<_>>()
-    };
-    let mut all = paths("--dir", &global.dir);
-    all.extend(global.preset.iter().map(|it| ("--preset", it.clone())));
-    all.extend(paths("--cwd", global.cwd.as_slice()));
-    all.extend(paths("--config", global.config.as_slice()));
-    all.extend(global.depth.iter().map(|it| ("--depth", it.get().to_string())));
+pub(crate) fn directory_flags(global: &Global) -> String {
+    let (dirs, cwd, config) = (global.dir.iter(), global.cwd.iter(), global.config.iter());
+    let mut all: Vec<(&str, Cow<'_, str>)> = Vec::new();
+    all.extend(dirs.map(|it| ("--dir", it.to_string_lossy())));
+    all.extend(global.preset.iter().map(|it| ("--preset", it.into())));
+    all.extend(cwd.map(|it| ("--cwd", it.to_string_lossy())));
+    all.extend(config.map(|it| ("--config", it.to_string_lossy())));
+    all.extend(global.depth.iter().map(|it| ("--depth", it.get().to_string().into())));
     if global.profile != ProfileName::Spec {
         let name = global.profile.to_possible_value().map(|it| it.get_name().to_owned());
-        all.extend(name.map(|it| ("--profile", it)));
+        all.extend(name.map(|it| ("--profile", it.into())));
     }
-    all.iter().map(|(flag, it)| format!(" {flag} {}", quoted(it))).collect()
+    all.iter().map(|(flag, it)| format!(" {flag} {}", shell_quote(it))).collect()
 }
 
 /// Quotes a word for a shell.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn shell_quote(word: &str) -> String {
     match !word.is_empty()
         && word.chars().all(|c: char| c.is_alphanumeric() || "/._-~:@%+=,".contains(c))
     {
@@ -637,20 +638,53 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Notes which settings files were ignored, and which settings of a project's file.
+/// Notes once in a command, in one line, which settings files were ignored, and which settings of a
+/// project's file.
 pub(crate) fn note_ignored_settings(config: &Config, printer: &mut Printer) {
-    for (path, why) in &config.passed_over {
-        let path = path.display();
-        printer.warning(&format!("ignored `{path}`: {why}; use `--config` to read it"));
+    if mem::replace(&mut printer.has_noted_ignored_settings, true) {
+        return;
     }
-    for ignored in &config.ignored {
-        let IgnoredSetting { key, origin, entries, reason, .. } = ignored;
-        let what = match entries.is_empty() {
-            true => format!("`{key}`"),
-            false => format!("{} in `{key}`", coded(entries)),
-        };
-        printer.warning(&format!("ignored {what} ({origin}): {reason}"));
+    let config_command = printer.with_directory_flags("`prowess config`");
+    match (&config.ignored_files[..], &config.ignored[..]) {
+        ([], []) => {}
+        ([file], []) => printer.warning(&describe_ignored_file(file)),
+        ([], [one]) => {
+            let ignored = describe_ignored(one);
+            printer.warning(&format!("{ignored}; see {config_command}"));
+        }
+        (files, settings) => {
+            let mut names: Vec<Cow<'_, str>> =
+                files.iter().map(|it| it.0.to_string_lossy()).collect();
+            names.extend(settings.iter().map(|it| it.key.into()));
+            names.dedup();
+            let names = quote_entries(&names);
+            let of = match &config.project {
+                Some(project) => format!(" ({})", project.path.display()),
+                None => String::new(),
+            };
+            printer.warning(&format!("ignored {names}{of}; {config_command} explains why"));
+        }
     }
+}
+
+fn describe_ignored_file((path, why): &(PathBuf, &'static str)) -> String {
+    format!("ignored `{}`: {why}; use `--config` to read it", path.display())
+}
+
+fn describe_ignored(ignored: &IgnoredSetting) -> String {
+    let IgnoredSetting { key, origin, entries, reason, .. } = ignored;
+    let what = match entries.is_empty() {
+        true => format!("`{key}`"),
+        false => format!("{} in `{key}`", quote_entries(entries)),
+    };
+    format!("ignored {what} ({origin}): {reason}")
+}
+
+/// Explains which settings files were ignored, and which settings of a project's file, each in a
+/// line, and what to do about it.
+pub(crate) fn explain_ignored_settings(config: &Config, printer: &mut Printer) {
+    config.ignored_files.iter().for_each(|it| printer.warning(&describe_ignored_file(it)));
+    config.ignored.iter().for_each(|it| printer.warning(&describe_ignored(it)));
     if printer.quiet {
         return;
     }
@@ -666,7 +700,7 @@ pub(crate) fn note_ignored_settings(config: &Config, printer: &mut Printer) {
 }
 
 /// Lists the first entries, each in backticks.
-pub(crate) fn coded(entries: &[impl Display]) -> String {
+pub(crate) fn quote_entries(entries: &[impl Display]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<String> = entries.iter().take(SHOWN).map(|it| format!("`{it}`")).collect();
     match entries.len().saturating_sub(SHOWN) {
@@ -676,7 +710,7 @@ pub(crate) fn coded(entries: &[impl Display]) -> String {
 }
 
 /// Returns the tokenizer of the model on the command line, otherwise of the configured one.
-pub(crate) fn vocabulary(model: Option<&str>, config: &Config) -> Tokenizer {
+pub(crate) fn tokenizer(model: Option<&str>, config: &Config) -> Tokenizer {
     let model = model.or(config.model.name.value.as_deref());
     model.map_or(Tokenizer::Estimate, Tokenizer::for_model)
 }
@@ -686,10 +720,11 @@ pub(crate) fn vocabulary(model: Option<&str>, config: &Config) -> Tokenizer {
 pub(crate) fn no_skill(library: &Library, name: &str) -> CliError {
     if let Some(finding) = library.why_left_out(name) {
         let path = finding.path.display();
-        let fault = CliError::typed(format!("`{name}` was left out: {} ({path})", finding.message));
+        let fault =
+            CliError::invalid_input(format!("`{name}` was left out: {} ({path})", finding.message));
         return fault.hint(&*finding.hint);
     }
-    let fault = CliError::typed(format!("there is no skill `{name}`"));
+    let fault = CliError::invalid_input(format!("there is no skill `{name}`"));
     match nearest_skill(library, name) {
         Some(near) => fault.hint(did_you_mean(near)),
         None => fault.hint("`prowess list` lists all skills"),
@@ -722,27 +757,17 @@ pub(crate) fn note_left_out(library: &Library, printer: &mut Printer) {
         names.push(format!("{} more", left_out.len() - NAMED));
     }
     if !names.is_empty() {
-        let (skills, see) = (count(left_out.len(), "skill"), printer.led("`prowess list`"));
+        let (skills, see) =
+            (count(left_out.len(), "skill"), printer.with_directory_flags("`prowess list`"));
         printer.warning(&format!("{skills} left out: {}; see {see}", names.join(", ")));
     }
 }
 
 /// Warns about mentions of unknown or disabled skills, each with the nearest name.
-pub(crate) fn unknown(mentions: &[Unknown], printer: &mut Printer) {
+pub(crate) fn warn_about_unknown(mentions: &[Unknown], printer: &mut Printer) {
     for Unknown { name, nearest } in mentions {
         let hint = nearest.as_ref().map(|it| format!("; {}", did_you_mean(it)));
         let hint = hint.unwrap_or_default();
         printer.warning(&format!("there is no active skill `{name}`{hint}"));
-    }
-}
-
-/// Returns the limit of active skills: as typed or set; otherwise a few, or all with the strategy
-/// `always`.
-pub(crate) fn max_active(typed: Option<usize>, strategy: Strategy, config: &Config) -> usize {
-    let set = &config.matching.max_active;
-    match typed {
-        Some(typed) => typed,
-        None if strategy == Strategy::Always && set.origin == SettingOrigin::Default => usize::MAX,
-        None => set.value,
     }
 }

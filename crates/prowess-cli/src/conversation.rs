@@ -59,7 +59,7 @@ impl Signals {
 #[derive(Debug)]
 pub(crate) struct Conversation {
     pub(crate) stack: Stack,
-    pub(crate) kept: OpenSession,
+    pub(crate) saved: OpenSession,
     pub(crate) renderer: EventRenderer,
     runtime: Runtime,
     signals: Signals,
@@ -69,7 +69,7 @@ pub(crate) struct Conversation {
 impl Conversation {
     pub(crate) fn new(
         stack: Stack,
-        kept: OpenSession,
+        saved: OpenSession,
         view: View,
         printer: &mut Printer,
     ) -> Result<Self> {
@@ -78,7 +78,7 @@ impl Conversation {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.context("cannot start the async runtime")?;
         let signals = runtime.block_on(async { Signals::listen() })?;
-        Ok(Self { stack, kept, renderer: EventRenderer::new(view), runtime, signals, sending })
+        Ok(Self { stack, saved, renderer: EventRenderer::new(view), runtime, signals, sending })
     }
 
     /// Sends a request, or resumes the session, and prints the events. An interrupted turn ends
@@ -88,12 +88,12 @@ impl Conversation {
         prompt: Option<String>,
         printer: &mut Printer,
     ) -> Result<TurnEnd> {
-        let Self { stack, kept, renderer, runtime, signals, .. } = self;
+        let Self { stack, saved, renderer, runtime, signals, .. } = self;
         let Stack { agent, events, .. } = stack;
         let turn = async {
             match prompt {
-                Some(prompt) => agent.ask(&kept.session, prompt).await.map(Some),
-                None => agent.resume(&kept.session).await,
+                Some(prompt) => agent.ask(&saved.session, prompt).await.map(Some),
+                None => agent.resume(&saved.session).await,
             }
         };
         let turned = runtime.block_on(async {
@@ -129,7 +129,7 @@ impl Conversation {
 
     /// Ends the program at once at the second interrupt: the first may have no effect, for example
     /// while a write to a stuck reader blocks. Messages are saved as they come.
-    pub(crate) fn end_at_second(&self) -> Result<()> {
+    pub(crate) fn exit_at_second_interrupt(&self) -> Result<()> {
         let _within = self.runtime.enter();
         let mut interrupt = signal(SignalKind::interrupt())?;
         self.runtime.spawn(async move {
@@ -167,7 +167,7 @@ impl Conversation {
 
     /// Turns a termination into an interrupt until the task is aborted, for waits that only an
     /// interrupt ends.
-    pub(crate) fn interrupt_at_end(&self) -> Result<JoinHandle<()>> {
+    pub(crate) fn interrupt_on_termination(&self) -> Result<JoinHandle<()>> {
         let _within = self.runtime.enter();
         // The handler is installed before the task runs.
         let mut terminate = signal(SignalKind::terminate())?;
@@ -185,7 +185,7 @@ impl Conversation {
         if let Some(servers) = self.stack.servers.clone() {
             self.wait(async move { servers.close().await });
         }
-        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
     }
 
     /// Ends the conversation: sends the last spans, unless a signal comes first, and reports events
@@ -198,7 +198,7 @@ impl Conversation {
         {
             printer.warning(&error);
         }
-        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
         // A person who interrupts a question is not going to answer it.
         self.runtime.shutdown_background();
     }
@@ -214,23 +214,23 @@ pub(crate) fn report(
     let status = match turned {
         TurnEnd::Answered(answer) => {
             renderer.answer(&answer.message.content, printer)?;
-            return Ok(answered(answer, printer));
+            return Ok(answer_status(answer, printer));
         }
         TurnEnd::Over => {
             printer.note("nothing to continue: the last request was answered");
             return Ok(ExitStatus::Success);
         }
         TurnEnd::Failed(error) => {
-            printer.fault(&reason(error));
+            printer.error_text(&error_text(error));
             error.hint().iter().for_each(|it| printer.hint(it));
-            status(error)
+            error_status(error)
         }
         TurnEnd::Interrupted => {
-            printer.fault("interrupted");
+            printer.error_text("interrupted");
             ExitStatus::Failure
         }
         TurnEnd::Terminated => {
-            printer.fault("terminated");
+            printer.error_text("terminated");
             ExitStatus::Failure
         }
     };
@@ -242,12 +242,13 @@ pub(crate) fn report(
 
 /// Returns a turn as a document, with all its events.
 pub(crate) fn document(turned: &TurnEnd, conversation: &Conversation) -> Json {
-    let Conversation { kept, renderer, stack, .. } = conversation;
-    let shown = |answer: &AgentAnswer| stack.secrets.mask(&answer.message.content).into_owned();
+    let Conversation { saved, renderer, stack, .. } = conversation;
     let (answer, error) = match turned {
-        TurnEnd::Answered(answer) => (Some(shown(answer)), None),
+        TurnEnd::Answered(answer) => {
+            (Some(stack.secrets.mask(&answer.message.content).into_owned()), None)
+        }
         TurnEnd::Over => (None, None),
-        TurnEnd::Failed(error) => (None, Some(reason(error))),
+        TurnEnd::Failed(error) => (None, Some(error_text(error))),
         TurnEnd::Interrupted => (None, Some("interrupted".to_owned())),
         TurnEnd::Terminated => (None, Some("terminated".to_owned())),
     };
@@ -255,7 +256,7 @@ pub(crate) fn document(turned: &TurnEnd, conversation: &Conversation) -> Json {
     json!({
         "answer": answer,
         "error": error,
-        "session": kept.name,
+        "session": saved.name,
         "usage": renderer.turn_spent,
         "cost": renderer.turn_cost,
         "steps": renderer.steps,
@@ -268,19 +269,19 @@ pub(crate) fn exit_status(turned: &TurnEnd) -> ExitStatus {
     match turned {
         TurnEnd::Answered(answer) if answer.stop == StopReason::Filtered => ExitStatus::Failure,
         TurnEnd::Answered(_) | TurnEnd::Over => ExitStatus::Success,
-        TurnEnd::Failed(error) => status(error),
+        TurnEnd::Failed(error) => error_status(error),
         TurnEnd::Interrupted | TurnEnd::Terminated => ExitStatus::Failure,
     }
 }
 
-fn answered(answer: &AgentAnswer, printer: &mut Printer) -> ExitStatus {
+fn answer_status(answer: &AgentAnswer, printer: &mut Printer) -> ExitStatus {
     match answer.stop {
         StopReason::Length => {
             printer.warning("the answer was cut off at the model's output limit");
             ExitStatus::Success
         }
         StopReason::Filtered => {
-            printer.fault("the provider withheld the answer");
+            printer.error_text("the provider withheld the answer");
             ExitStatus::Failure
         }
         _ => ExitStatus::Success,
@@ -288,7 +289,7 @@ fn answered(answer: &AgentAnswer, printer: &mut Printer) -> ExitStatus {
 }
 
 /// Returns the exit status of an error: a wrong request, or one that could not be carried out.
-fn status(error: &TurnError) -> ExitStatus {
+fn error_status(error: &TurnError) -> ExitStatus {
     match error {
         TurnError::Refused { .. } | TurnError::Fit(_) => ExitStatus::Failure,
         TurnError::Model(ModelError::Refused { .. } | ModelError::TooLong { .. }) => {
@@ -299,7 +300,7 @@ fn status(error: &TurnError) -> ExitStatus {
 }
 
 /// Returns the message of an error, with its causes.
-fn reason(error: &TurnError) -> String {
+fn error_text(error: &TurnError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {

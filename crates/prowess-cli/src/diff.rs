@@ -4,13 +4,13 @@ use anstyle::{AnsiColor, Style};
 use similar::TextDiff;
 
 use crate::{
-    printer::{NAME, painted},
+    printer::{NAME, paint},
     safe,
 };
 
-const GONE: Style = AnsiColor::Red.on_default();
-const NEW: Style = AnsiColor::Green.on_default();
-const PLACE: Style = AnsiColor::Cyan.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const ADDED: Style = AnsiColor::Green.on_default();
+const HUNK: Style = AnsiColor::Cyan.on_default();
 
 /// Compares two versions of a file, with this many context lines around each change; empty if they
 /// are equal.
@@ -28,11 +28,11 @@ pub(crate) fn diff(path: &str, before: &str, after: &str, around: usize) -> Stri
             }
         }
     }
-    if out.is_empty() { out } else { head(path) + &out }
+    if out.is_empty() { out } else { diff_head(path) + &out }
 }
 
 /// Returns the head of a diff. A tab ends a path that contains blanks.
-pub(crate) fn head(path: &str) -> String {
+pub(crate) fn diff_head(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     let end = if path.contains(' ') { "\t" } else { "" };
     format!("--- {path}{end}\n+++ {path}{end}\n")
@@ -58,13 +58,13 @@ pub(crate) fn for_terminal(diff: &str, colored: bool) -> String {
     for (number, line) in diff.split_terminator('\n').enumerate() {
         let style = match line.as_bytes().first() {
             _ if number < 2 => NAME,
-            Some(b'-') => GONE,
-            Some(b'+') => NEW,
-            Some(b'@') => PLACE,
+            Some(b'-') => REMOVED,
+            Some(b'+') => ADDED,
+            Some(b'@') => HUNK,
             _ => Style::new(),
         };
         let line = safe::lines(line.trim_end_matches('\r'));
-        out.push_str(&painted(&line, style, colored && !style.is_plain()));
+        out.push_str(&paint(&line, style, colored && !style.is_plain()));
         out.push('\n');
     }
     out

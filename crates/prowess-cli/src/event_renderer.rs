@@ -7,10 +7,10 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess_agent::{EventKind, Middleware, SkillScore, TokenUsage, Trace, Turn};
+use prowess_agent::{EventDescription, EventKind, Middleware, SkillScore, TokenUsage, Trace, Turn};
 use prowess_runtime::secret::{KnownSecrets, Masking};
 use prowess_runtime::{Outcome, OutcomeStatus};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::{
@@ -39,7 +39,8 @@ pub(crate) enum View {
 /// An event on its way to the printer.
 #[derive(Debug)]
 pub(crate) enum UiEvent {
-    What(Box<EventKind>),
+    /// An event as it is.
+    Event(Box<EventKind>),
     /// A line of the trace.
     Line(String),
 }
@@ -67,11 +68,11 @@ pub(crate) struct EventRenderer {
     /// The line at the end of the terminal that will be replaced.
     status: Option<StatusLine>,
     /// The length of the text of the model since its last request.
-    said: usize,
+    streamed: usize,
     /// The text of a reply that is not complete, if only complete ones are printed.
-    held: String,
-    /// The arguments of open tool calls, by call id.
-    given: BTreeMap<String, String>,
+    pending: String,
+    /// The open tool calls, by id.
+    calls: BTreeMap<String, OpenCall>,
     /// The reasons of refusals in this turn.
     refusals: BTreeSet<String>,
     /// For each call refused in this turn, how to allow it, if known.
@@ -96,6 +97,15 @@ pub(crate) struct EventRenderer {
     pub(crate) turn_cost: Option<f64>,
 }
 
+/// A tool call that has not returned.
+#[derive(Debug, Default)]
+struct OpenCall {
+    /// What it does; its tool and input, if that is not known.
+    action: String,
+    /// Whether it only reads.
+    only_reads: bool,
+}
+
 /// A line about the work at hand, with the time since that began.
 #[derive(Debug)]
 struct StatusLine {
@@ -116,7 +126,7 @@ struct Speech {
 
 /// A wait longer than this is explained.
 const LONG: Duration = Duration::from_secs(5);
-/// The longest excerpt of a tool's arguments or result.
+/// The longest excerpt of an action, or of a tool's arguments or result.
 const BRIEF: usize = 100;
 /// The longest excerpt of the reason of a refusal: paths are long, and the reason follows them.
 const REASON: usize = 1000;
@@ -168,7 +178,7 @@ impl Middleware for EventSender {
                 return;
             }
         }
-        send(&self.sender, UiEvent::What(Box::new(what.clone())));
+        send(&self.sender, UiEvent::Event(Box::new(what.clone())));
     }
 }
 
@@ -202,9 +212,9 @@ impl EventRenderer {
             view,
             speech: Speech { markdown: None, has_return: false, is_at_start: true },
             status: None,
-            said: 0,
-            held: String::new(),
-            given: BTreeMap::new(),
+            streamed: 0,
+            pending: String::new(),
+            calls: BTreeMap::new(),
             refusals: BTreeSet::new(),
             refused: Vec::new(),
             lines: Vec::new(),
@@ -232,8 +242,8 @@ impl EventRenderer {
     }
 
     fn show_event(&mut self, event: UiEvent, printer: &mut Printer) -> Result<()> {
-        let what = match event {
-            UiEvent::What(what) => *what,
+        let event = match event {
+            UiEvent::Event(event) => *event,
             UiEvent::Line(line) if self.view == View::Events => {
                 printer.line(safe::json(&line))?;
                 return printer.flush();
@@ -243,96 +253,127 @@ impl EventRenderer {
                 return Ok(());
             }
         };
-        self.remember(&what);
-        if matches!(what, EventKind::Asked { .. }) && self.view == View::Stream {
-            self.end_line(printer)?;
-        }
+        self.remember(&event);
         if self.view == View::Stream {
-            match &what {
+            match &event {
+                EventKind::Asked { .. } => self.end_line(printer)?,
                 EventKind::Heard { text } if printer.is_terminal => return self.say(text, printer),
                 // Text that breaks off cannot be taken back from a pipe.
-                EventKind::Heard { text } => self.held.push_str(text),
+                EventKind::Heard { text } => self.pending.push_str(text),
                 EventKind::Replied { .. } if !printer.is_terminal => {
-                    let reply = std::mem::take(&mut self.held);
+                    let reply = std::mem::take(&mut self.pending);
                     self.say(&reply, printer)?;
                     self.end_line(printer)?;
                 }
-                EventKind::Failed { .. } => self.held.clear(),
+                EventKind::Failed { .. } => self.pending.clear(),
                 _ => {}
             }
         }
-        if let EventKind::Retried { .. } = &what
-            && self.said > 0
-            && self.view == View::Stream
-        {
-            self.end_line(printer)?;
-            printer.note("the reply was interrupted; it restarts below");
-            self.said = 0;
+        self.report(&event, printer)?;
+        let Some(line) = event_line(&event) else { return Ok(()) };
+        if event.is_piece() {
+            return self.show_status(&line, printer);
         }
-        if let EventKind::Retried { wait, message, .. } = &what
-            && *wait >= LONG
-            && !printer.verbose
-        {
+        self.story.push(line.clone());
+        if !printer.verbose {
+            return self.show_status(&line, printer);
+        }
+        self.clear(printer)?;
+        printer.dimmed_note(&line);
+        Ok(())
+    }
+
+    /// Prints what a person should see of an event, verbose or not.
+    fn report(&mut self, event: &EventKind, printer: &mut Printer) -> Result<()> {
+        let is_live = matches!(self.view, View::Stream | View::Whole);
+        match event {
+            EventKind::Retried { wait, message, .. } => {
+                if self.streamed > 0 && self.view == View::Stream {
+                    self.end_line(printer)?;
+                    printer.note("the reply was interrupted; it restarts below");
+                    self.streamed = 0;
+                }
+                if *wait >= LONG && !printer.verbose {
+                    self.clear(printer)?;
+                    printer.note(&format!("{message}; retrying in {:.0} s", wait.as_secs_f64()));
+                }
+            }
+            EventKind::Warned { message } => {
+                self.clear(printer)?;
+                printer.warning(message);
+            }
+            EventKind::Disclosed { skill, level, by, .. }
+                if is_live && level == "full" && by != "read_file" && !printer.verbose =>
+            {
+                self.clear(printer)?;
+                printer.dimmed_note(&format!("uses skill `{skill}`"));
+            }
+            EventKind::Called { id, tool, input, action, only_reads } => {
+                let action = action.clone().unwrap_or_else(|| format!("{tool} {input}"));
+                self.calls.insert(id.clone(), OpenCall { action, only_reads: *only_reads });
+            }
+            EventKind::Returned { id, tool, outcome, .. } => {
+                let call = self.calls.remove(id).unwrap_or_default();
+                if is_live {
+                    self.report_call(&call, tool, outcome, printer)?;
+                }
+            }
+            EventKind::Server { server, skill, state, message }
+                if ["refused", "failed"].contains(&&**state) =>
+            {
+                self.clear(printer)?;
+                let message = message.replace('\n', "; ");
+                // A configured server belongs to no skill.
+                let of =
+                    if skill.is_empty() { String::new() } else { format!(" of skill `{skill}`") };
+                let why = match message.strip_prefix(&format!("the server `{server}` ")) {
+                    Some(rest) => rest.to_owned(),
+                    None if state == "refused" => format!("is not started: {message}"),
+                    None => format!("{state}: {message}"),
+                };
+                printer.warning(&format!("the server `{server}`{of} {why}"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Prints what came of a call that had an effect, or was refused.
+    fn report_call(
+        &mut self,
+        call: &OpenCall,
+        tool: &str,
+        outcome: &Outcome,
+        printer: &mut Printer,
+    ) -> Result<()> {
+        let is_refused = outcome.status == OutcomeStatus::Refused;
+        let result = match is_refused {
+            true => self.refusal(outcome),
+            false => describe_outcome(outcome),
+        };
+        if (is_refused || !call.only_reads) && !printer.verbose {
             self.clear(printer)?;
-            printer.note(&format!("{message}; retrying in {:.0} s", wait.as_secs_f64()));
+            printer.dimmed_note(&format!("{}: {result}", shorten(&call.action)));
         }
-        if let EventKind::Warned { message } = &what {
-            self.clear(printer)?;
-            printer.warning(message);
-        }
-        if let Some(done) = self.done(&what).or_else(|| self.uses(&what))
-            && !printer.verbose
-        {
-            self.clear(printer)?;
-            printer.told(&done);
-        }
-        if let EventKind::Server { server, skill, state, message } = &what
-            && ["refused", "failed"].contains(&&**state)
-        {
-            self.clear(printer)?;
-            let message = message.replace('\n', "; ");
-            // A configured server belongs to no skill.
-            let of = if skill.is_empty() { String::new() } else { format!(" of skill `{skill}`") };
-            let why = match message.strip_prefix(&format!("the server `{server}` ")) {
-                Some(rest) => rest.to_owned(),
-                None if state == "refused" => format!("is not started: {message}"),
-                None => format!("{state}: {message}"),
-            };
-            printer.warning(&format!("the server `{server}`{of} {why}"));
-        }
-        if let EventKind::Returned { tool, outcome, .. } = &what
-            && let Some(hint) = outcome.hint.as_ref().filter(|_| !outcome.is_ok())
-            && tool.starts_with("mcp__")
-            && matches!(self.view, View::Stream | View::Whole)
-            && !printer.quiet
-        {
-            // The configuration of a server is for a person, not for the model.
+        // The configuration of a server is for a person, not for the model.
+        let hint = outcome.hint.as_ref().filter(|_| !outcome.is_ok() && tool.starts_with("mcp__"));
+        if let Some(hint) = hint.filter(|_| !printer.quiet) {
             self.clear(printer)?;
             printer.hint(hint);
         }
-        let Some(story) = story(&what) else { return Ok(()) };
-        if what.is_piece() {
-            return self.status(&story, printer);
-        }
-        self.story.push(story.clone());
-        if !printer.verbose {
-            return self.status(&story, printer);
-        }
-        self.clear(printer)?;
-        printer.told(&story);
         Ok(())
     }
 
     /// Ends the current line, so that something else can be printed.
     pub(crate) fn end(&mut self, printer: &mut Printer) -> Result<()> {
-        self.held.clear();
+        self.pending.clear();
         self.clear(printer)
     }
 
     /// Prints the answer, unless it was streamed.
     pub(crate) fn answer(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
         self.clear(printer)?;
-        if self.view == View::Whole || self.view == View::Stream && self.said == 0 {
+        if self.view == View::Whole || self.view == View::Stream && self.streamed == 0 {
             self.say(text, printer)?;
         }
         self.end_line(printer)
@@ -340,7 +381,7 @@ impl EventRenderer {
 
     /// Returns the number of actions refused in this turn, and how to allow them; `None` if there
     /// were none.
-    pub(crate) fn refused(&self) -> Option<String> {
+    pub(crate) fn refusal_summary(&self) -> Option<String> {
         let hints: BTreeSet<&str> = self.refused.iter().flatten().map(|it| &**it).collect();
         let how = match (hints.len(), hints.first()) {
             (1, Some(hint)) => format!(": {hint}"),
@@ -350,25 +391,6 @@ impl EventRenderer {
             0 => None,
             1 => Some(format!("1 action was refused{how}")),
             many => Some(format!("{many} actions were refused{how}")),
-        }
-    }
-
-    /// Returns the line for a call that had an effect, or was refused.
-    fn done(&mut self, what: &EventKind) -> Option<String> {
-        match what {
-            EventKind::Called { id, input, .. } => {
-                self.given.insert(id.clone(), input.clone());
-                None
-            }
-            EventKind::Returned { id, tool, outcome, .. } => {
-                let input = self.given.remove(id).unwrap_or_default();
-                let is_refused = outcome.status == OutcomeStatus::Refused;
-                let is_told = matches!(self.view, View::Stream | View::Whole)
-                    && (is_refused || !only_looks(tool, &input));
-                let ended = if is_refused { self.refusal(outcome) } else { ended(outcome) };
-                is_told.then(|| format!("{tool} {}: {ended}", brief(&input)))
-            }
-            _ => None,
         }
     }
 
@@ -384,24 +406,11 @@ impl EventRenderer {
         }
     }
 
-    /// Returns the line for an activated skill.
-    fn uses(&self, what: &EventKind) -> Option<String> {
-        let is_shown = matches!(self.view, View::Stream | View::Whole);
-        match what {
-            EventKind::Disclosed { skill, level, by, .. }
-                if is_shown && level == "full" && by != "read_file" =>
-            {
-                Some(format!("uses skill `{skill}`"))
-            }
-            _ => None,
-        }
-    }
-
     fn remember(&mut self, what: &EventKind) {
         match what {
             EventKind::Began { .. } => {
                 self.story.clear();
-                self.given.clear();
+                self.calls.clear();
                 self.refusals.clear();
                 self.refused.clear();
                 self.steps = 0;
@@ -414,7 +423,7 @@ impl EventRenderer {
             EventKind::Fitted { window, tokens, .. } => {
                 self.fitted = Some((*window, tokens.clone()));
             }
-            EventKind::Asked { step, .. } => (self.steps, self.said) = (*step, 0),
+            EventKind::Asked { step, .. } => (self.steps, self.streamed) = (*step, 0),
             EventKind::Spending { spent, cost, turn_cost } => {
                 (self.spent, self.cost, self.turn_cost) = (*spent, *cost, *turn_cost);
             }
@@ -428,7 +437,7 @@ impl EventRenderer {
         if text.is_empty() {
             return Ok(());
         }
-        self.said += text.len();
+        self.streamed += text.len();
         self.end_status(printer);
         if printer.colored {
             let markdown = self.speech.markdown.get_or_insert_with(|| printer.markdown_stream());
@@ -442,7 +451,7 @@ impl EventRenderer {
     }
 
     /// Replaces the status line.
-    fn status(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
+    fn show_status(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
         if self.view == View::Stream && printer.is_terminal {
             self.end_line(printer)?;
         }
@@ -511,99 +520,45 @@ impl Speech {
     }
 }
 
-/// Describes an event in one line; `None` for events of no interest.
-fn story(what: &EventKind) -> Option<String> {
-    Some(match what {
-        EventKind::Matched { scores, .. } => {
-            let shown = || scores.iter().filter(|it| it.level.is_some());
-            let fitting: Vec<String> = shown().filter(|it| !it.carried).map(score).collect();
-            let carried: Vec<&str> = shown().filter(|it| it.carried).map(|it| &*it.name).collect();
-            let lists =
-                [("matching skills", fitting.join(", ")), ("carried over", carried.join(", "))];
-            let told = lists.iter().filter(|it| !it.1.is_empty());
-            let told: Vec<String> = told.map(|(what, names)| format!("{what}: {names}")).collect();
-            if told.is_empty() {
-                return None;
-            }
-            told.join("; ")
-        }
-        EventKind::Disclosed { skill, level, by, tokens } => match by.as_str() {
-            "read_file" => format!("reads `{level}` of skill `{skill}` ({tokens} tokens)"),
-            "use_skill" => format!("loads skill `{skill}` ({tokens} tokens)"),
-            _ => format!("shows skill `{skill}`: {level}, {by} ({tokens} tokens)"),
-        },
-        EventKind::Retrieved { documents } => format!("adds {}", documents.join(", ")),
-        EventKind::Fitted { steps, .. } => match steps.as_array().map(Vec::len) {
-            None | Some(0) => return None,
-            Some(_) => format!("makes the prompt fit: {}", names(steps, "step")),
-        },
-        EventKind::Compacted { before, after, by } => {
-            format!("summarised {before} messages into {after} (by {by})")
-        }
-        EventKind::Asked { step, model, .. } => format!("asks `{model}` (step {step})"),
-        EventKind::Thought { .. } => "thinks".to_owned(),
-        EventKind::Calls { tool } => format!("is about to call {tool}"),
-        EventKind::Replied { reply, took, .. } => {
-            format!("replied after {:.1} s: {}", took.as_secs_f64(), reply.spent)
-        }
-        EventKind::Failed { message, .. } => format!("no reply: {message}"),
-        EventKind::Retried { attempt, message, wait } => {
-            format!("retries in {:.1} s (attempt {attempt}): {message}", wait.as_secs_f64())
-        }
-        EventKind::Called { tool, input, .. } => format!("calls {tool} {}", brief(input)),
-        EventKind::Returned { tool, outcome, took, .. } => {
-            format!("{tool}: {} after {:.1} s", ended(outcome), took.as_secs_f64())
-        }
-        EventKind::Approval { what, reply, .. } => format!("may it {what}? {reply}"),
-        EventKind::Server { server, state, message, .. } => {
-            format!("server `{server}` {state}: {}", brief(message))
-        }
-        _ => return None,
-    })
-}
-
-/// Returns whether a call of a built-in tool is read-only.
-fn only_looks(tool: &str, input: &str) -> bool {
-    let reads = || {
-        let input: Json = serde_json::from_str(input).unwrap_or_default();
-        input["operation"] == "read" || input["operation"] == "list"
-    };
-    ["use_skill", "find_skills", "read_file"].contains(&tool)
-        || tool == "file_operations" && reads()
-}
-
-/// Formats a skill that was considered, with its confidence.
-fn score(score: &SkillScore) -> String {
-    if score.carried {
-        return format!("{} carried over", score.name);
+/// Returns an event in one line; `None` if it is of no interest, or reported otherwise.
+fn event_line(event: &EventKind) -> Option<String> {
+    let EventDescription { sentence, text, .. } = event.describe();
+    match event {
+        EventKind::Began { .. }
+        | EventKind::Discovered { .. }
+        | EventKind::Heard { .. }
+        | EventKind::Spending { .. }
+        | EventKind::Warned { .. }
+        | EventKind::Ended { .. } => None,
+        EventKind::Matched { scores, .. } if scores.iter().all(|it| it.level.is_none()) => None,
+        EventKind::Fitted { steps, .. } if steps.as_array().is_none_or(Vec::is_empty) => None,
+        // The reply itself is the answer.
+        EventKind::Replied { .. } => Some(sentence),
+        _ => Some(match text {
+            Some(text) => format!("{sentence}: {}", shorten(&text)),
+            None => sentence,
+        }),
     }
-    format!("{} {:.0} %", score.name, score.confidence * 100.0)
 }
 
-/// Like [`score`], with the disclosure level and the evidence.
-pub(crate) fn judged(it: &SkillScore) -> String {
-    let level = it.level.as_deref().unwrap_or("not shown");
-    let why = if it.why.is_empty() { String::new() } else { format!(": {}", it.why.join(", ")) };
-    format!("{}, {level}{why}", score(it))
+/// Describes a skill that was considered, with its disclosure level and the evidence.
+pub(crate) fn describe_score(score: &SkillScore) -> String {
+    let level = score.level.as_deref().unwrap_or("not shown");
+    let why = if score.why.is_empty() { "" } else { ": " };
+    format!("{score}, {level}{why}{}", score.why.join(", "))
 }
 
-fn ended(outcome: &Outcome) -> String {
-    let status = json!(outcome.status);
-    let status = status.as_str().unwrap_or_default();
+/// Describes what came of a call: its status, and the reason it failed.
+fn describe_outcome(outcome: &Outcome) -> String {
+    let status = outcome.status.as_str();
     match &outcome.message {
-        Some(message) if !outcome.is_ok() => format!("{status} ({})", brief(message)),
+        Some(message) if !outcome.is_ok() => format!("{status} ({})", shorten(message)),
         _ => status.to_owned(),
     }
 }
 
-fn brief(text: &str) -> String {
+fn shorten(text: &str) -> String {
     safe::cut(&safe::line(text), BRIEF)
-}
-
-/// Joins one field of each object of a list.
-fn names(list: &Json, field: &str) -> String {
-    let names = list.as_array().into_iter().flatten().filter_map(|it| it[field].as_str());
-    names.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -222,7 +222,7 @@ const EXAMPLES: &[Examples] = &[
     (
         "servers login",
         &[
-            ("prowess servers login docs", "in a browser"),
+            ("prowess servers login docs", "log in with a browser"),
             ("prowess servers login docs --device", "log in with a code, on any device"),
         ],
     ),
@@ -277,11 +277,11 @@ const EXAMPLES: &[Examples] = &[
 ];
 
 /// Adds the examples to the help.
-pub(crate) fn add(command: Command) -> Command {
+pub(crate) fn add_examples(command: Command) -> Command {
     EXAMPLES.iter().fold(command, |command, (path, examples)| {
-        let text = text(examples);
+        let text = format_examples(examples);
         match path.split_once(' ') {
-            _ if !is_there(&command, path) => command,
+            _ if !has_command(&command, path) => command,
             Some((above, below)) => command.mut_subcommand(above, |it| {
                 it.mut_subcommand(below, |it| it.after_long_help(text))
             }),
@@ -291,11 +291,11 @@ pub(crate) fn add(command: Command) -> Command {
 }
 
 /// Whether this build has a command.
-fn is_there(command: &Command, path: &str) -> bool {
+fn has_command(command: &Command, path: &str) -> bool {
     path.split(' ').try_fold(command, |it, name| it.find_subcommand(name)).is_some()
 }
 
-fn text(examples: &[(&str, &str)]) -> String {
+fn format_examples(examples: &[(&str, &str)]) -> String {
     let (styles, mut text) = (Styles::styled(), String::new());
     let header = styles.get_header();
     let _ = write!(text, "{header}Examples:{header:#}");
@@ -323,7 +323,7 @@ mod tests {
                 })
                 .collect()
         }
-        assert_eq!(without(&add(Arguments::command())), Vec::<String>::new());
+        assert_eq!(without(&add_examples(Arguments::command())), Vec::<String>::new());
     }
 
     #[test]

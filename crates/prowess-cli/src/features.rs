@@ -13,12 +13,12 @@ const COMMANDS: &[(&str, bool, &str, &str)] = &[
 ];
 
 /// Returns the reason why a command is missing, if this build leaves it out.
-pub(crate) fn missing(command: &str) -> Option<String> {
+pub(crate) fn missing_command(command: &str) -> Option<String> {
     let (.., feature, what) = COMMANDS.iter().find(|it| it.0 == command && !it.1)?;
-    Some(lacking(what, feature))
+    Some(missing_feature(what, feature))
 }
 
 /// Returns the message that a feature was left out.
-pub(crate) fn lacking(what: &str, feature: &str) -> String {
+pub(crate) fn missing_feature(what: &str, feature: &str) -> String {
     format!("this build has no {what} support (feature `{feature}`)")
 }

@@ -47,16 +47,18 @@ use crate::cli_error::CliError;
 use crate::registries;
 use crate::{
     approver::approver,
-    arguments::{directory, existing},
+    arguments::{directory_parser, existing_path_parser},
     printer::Printer,
-    secrets, trust,
+    secrets,
+    surroundings::real_path,
+    trust,
 };
 
-/// The options of a run.
+/// The permissions of a run: what scripts, commands and tools may do, and for how long.
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct LimitArgs {
+pub(crate) struct PermissionArgs {
     /// Time limit for a script, command or tool call, such as `5s` or `2m`
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     timeout: Option<Duration>,
     /// Approve in advance: run the skill, install missing packages, start servers, and write files
     ///
@@ -72,20 +74,20 @@ pub(crate) struct LimitArgs {
     #[arg(long)]
     pub(crate) unsandboxed: bool,
     /// Let tools and commands use this directory; repeatable [default: the working directory]
-    #[arg(long, value_name = "DIR", value_parser = directory())]
+    #[arg(long, value_name = "DIR", value_parser = directory_parser())]
     pub(crate) root: Vec<PathBuf>,
     /// Pass this environment variable to scripts; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<String>,
     /// Let scripts read this file or directory; repeatable
-    #[arg(long, value_name = "PATH", value_parser = existing())]
+    #[arg(long, value_name = "PATH", value_parser = existing_path_parser())]
     read: Vec<PathBuf>,
     /// Let scripts write to this directory, and keep the files; `undo` does not restore them; repeatable
-    #[arg(long, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_parser = directory_parser(), value_hint = ValueHint::DirPath)]
     write: Vec<PathBuf>,
 }
 
-impl LimitArgs {
+impl PermissionArgs {
     /// Returns the executor of skills. It is an error to pass on a variable that is not set.
     pub(crate) fn executor(
         &self,
@@ -107,7 +109,7 @@ impl LimitArgs {
     }
 
     /// Returns the absolute paths of the directories that scripts may write to.
-    pub(crate) fn writes(&self) -> Vec<PathBuf> {
+    pub(crate) fn write_directories(&self) -> Vec<PathBuf> {
         self.write.iter().map(|it| path::absolute(it).unwrap_or_else(|_| it.clone())).collect()
     }
 
@@ -115,66 +117,70 @@ impl LimitArgs {
     #[cfg(feature = "mcp")]
     pub(crate) fn warn_about_servers(&self, printer: &mut Printer) {
         if self.unsandboxed {
-            printer.warning("`--unsandboxed` is not for servers: they always run in the sandbox");
+            printer.warning(
+                "`--unsandboxed` does not apply to servers, which always run in the sandbox",
+            );
         }
         if !self.write.is_empty() {
-            printer.warning("`--write` is not for servers: `write = [\"DIR\"]` in `[servers.LABEL]` lets one write there");
+            printer.warning(
+                "`--write` does not apply to servers; use `write = [\"DIR\"]` in `[servers.LABEL]`",
+            );
         }
     }
 
     /// Returns the launcher of the MCP servers of skills.
     #[cfg(feature = "mcp")]
-    pub(crate) fn starter(
+    pub(crate) fn server_launcher(
         &self,
         config: &Config,
         authorizer: Arc<Authorizer>,
         sandbox: Sandbox,
     ) -> Result<McpLauncher, Box<Outcome>> {
-        let starter = McpLauncher::new(authorizer, sandbox, self.limits(config));
+        let server_launcher = McpLauncher::new(authorizer, sandbox, self.limits(config));
         let here = trust::project_of(&env::current_dir().unwrap_or_default());
-        let starter = starter
+        let server_launcher = server_launcher
             .with_reads(self.read.clone())
             .with_interpreters(interpreters(config))
             .with_environments(environments())
             .with_history(history())
             .with_directory(here)
             .with_settings_file(user_places().user_file());
-        let starter = match self.timeout {
+        let server_launcher = match self.timeout {
             Some(call) => {
-                starter.with_patience(ServerTimeouts { call, ..ServerTimeouts::default() })
+                server_launcher.with_patience(ServerTimeouts { call, ..ServerTimeouts::default() })
             }
-            None => starter,
+            None => server_launcher,
         };
         #[cfg(feature = "http")]
-        let starter = match logins() {
-            Some(logins) => starter.with_logins(logins),
-            None => starter,
+        let server_launcher = match logins() {
+            Some(logins) => server_launcher.with_logins(logins),
+            None => server_launcher,
         };
-        Ok(starter.with_environment(self.environment(config)?))
+        Ok(server_launcher.with_environment(self.environment(config)?))
     }
 
     /// Returns the sandbox of scripts and commands.
     pub(crate) fn sandbox(&self, config: &Config, launcher: Launcher) -> Sandbox {
         let sandbox = Sandbox::new(launcher, config.sandbox.level.value);
-        if self.unsandboxed { sandbox.without() } else { sandbox }
+        if self.unsandboxed { sandbox.unconfined() } else { sandbox }
     }
 
     /// Returns the limits of a run.
     pub(crate) fn limits(&self, config: &Config) -> RunLimits {
-        let mut limits = config.limits();
+        let mut limits = config.limits.clone();
         if let Some(timeout) = self.timeout {
-            limits.timeout = timeout;
+            limits.timeout.flag("--timeout", timeout);
             // More wall-clock time means as much more CPU time, unless that was set.
-            if config.limits.cpu.origin == SettingOrigin::Default {
-                limits.cpu = limits.cpu.max(timeout);
+            if limits.cpu.explicit().is_none() {
+                limits.cpu.value = limits.cpu.value.max(timeout);
             }
         }
-        limits
+        limits.run_limits()
     }
 
     /// Returns the authorizer of runs.
     pub(crate) fn authorizer(&self, config: &Config) -> Authorizer {
-        let mut authorizer = authorizer(config, recording(approver(self.yes)));
+        let mut authorizer = authorizer(config, recording_approver(approver(self.yes)));
         // Without a sandbox there is no proxy, and every host can be reached.
         if self.unsandboxed {
             authorizer.policy.script_hosts.clear();
@@ -208,13 +214,13 @@ impl LimitArgs {
 
 /// Returns an approver that records questions and answers as events of the turn of an agent.
 #[cfg(feature = "agent")]
-pub(crate) fn recording(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
+pub(crate) fn recording_approver(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
     Arc::new(RecordingApprover::new(approver))
 }
 
 /// Returns the approver unchanged: this build has no agent.
 #[cfg(not(feature = "agent"))]
-pub(crate) fn recording(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
+pub(crate) fn recording_approver(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
     approver
 }
 
@@ -228,9 +234,8 @@ pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
     let directories = here.ancestors().take_while(|it| it.starts_with(&project));
     let mut directories: Vec<&Path> =
         directories.filter(|it| InterpreterSearch::matters(it)).collect();
-    let is_trusted =
-        || trust::file().is_some_and(|it| it.decision(&project).is_ok_and(|it| it == Some(true)));
-    if !directories.is_empty() && !is_trusted() {
+    let trusted = trust::trust_file().filter(|_| !directories.is_empty());
+    if !trusted.is_some_and(|it| it.decision(&project).is_ok_and(|it| it == Some(true))) {
         directories.clear();
     }
     InterpreterSearch {
@@ -259,7 +264,7 @@ fn environments_folder() -> Option<PathBuf> {
 pub(crate) fn proxies() -> Result<Proxies, CliError> {
     Proxies::from_variables(|name| env::var(name).ok()).map_err(|error| {
         let hint = "set it to a URL such as `http://proxy.example:3128`, or unset it";
-        CliError::unable(error.to_string()).hint(hint)
+        CliError::new(error.to_string()).hint(hint)
     })
 }
 
@@ -285,13 +290,18 @@ pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) ->
 
 /// Returns an executor that installs nothing, because this build has no network.
 #[cfg(not(feature = "http"))]
-pub(crate) fn preparing(executor: Executor, _: &Config, _: Launcher, _: &Authorizer) -> Executor {
+pub(crate) fn with_preparation(
+    executor: Executor,
+    _: &Config,
+    _: Launcher,
+    _: &Authorizer,
+) -> Executor {
     executor
 }
 
 /// Makes an executor offer to install missing packages of the scripts that a model calls.
 #[cfg(feature = "http")]
-pub(crate) fn preparing(
+pub(crate) fn with_preparation(
     executor: Executor,
     config: &Config,
     launcher: Launcher,
@@ -314,7 +324,7 @@ fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     }
     let message = format!(
         "`policy.script_hosts` cannot be used: {}",
-        crate::features::lacking("network", "http")
+        crate::features::missing_feature("network", "http")
     );
     Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)))
 }
@@ -374,8 +384,7 @@ fn names_roots(config: &Config) -> bool {
 
 /// Returns whether a directory is the home directory, or one above it, such as `/home`.
 pub(crate) fn is_home(directory: &Path) -> bool {
-    let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
-    env::home_dir().is_some_and(|it| real(&it).starts_with(real(directory)))
+    env::home_dir().is_some_and(|it| real_path(&it).starts_with(real_path(directory)))
 }
 
 /// Returns the history of changed files, for `prowess undo`; `None` without a home directory.
@@ -435,8 +444,8 @@ pub(crate) fn state() -> Option<PathBuf> {
 /// Returns our directory in one of the XDG base directories; `None` without a home directory.
 fn base_directory(variable: &str, in_home: &str) -> Option<PathBuf> {
     let xdg = env::var_os(variable).map(PathBuf::from).filter(|it| it.is_absolute());
-    let home = || env::home_dir().filter(|it| it.is_absolute());
-    Some(xdg.or_else(|| Some(home()?.join(in_home)))?.join("prowess"))
+    let home = env::home_dir().filter(|it| it.is_absolute());
+    Some(xdg.or_else(|| Some(home?.join(in_home)))?.join("prowess"))
 }
 
 /// Returns the cache of libraries; `None` where others could write to it too, or without a home
@@ -463,7 +472,7 @@ fn is_homeless(directory: &Path) -> bool {
 
 /// Returns a future that waits for the end of the program; its signal handlers are installed at
 /// once.
-pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {
@@ -475,7 +484,7 @@ pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
 }
 
 /// Parses a duration.
-pub(crate) fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let wanted = "must be a time such as `500ms`, `5s`, `2m` or `30d`, at most a year";
     duration(text).ok_or_else(|| wanted.to_owned())
 }

@@ -15,7 +15,7 @@ const MOST: u64 = 8 * 1024 * 1024;
 
 /// Returns the text of an argument: the file after `@`, standard input for `-`, otherwise the
 /// argument itself.
-pub(crate) fn text(typed: &str) -> Result<String> {
+pub(crate) fn read_text(typed: &str) -> Result<String> {
     let (source, name): (Box<dyn Read>, &str) = match (typed, typed.strip_prefix('@')) {
         ("-", _) => (Box::new(io::stdin()), "standard input"),
         (_, Some(path)) => (Box::new(open(Path::new(path))?), path),
@@ -32,17 +32,20 @@ pub(crate) fn text(typed: &str) -> Result<String> {
 
 /// Opens a regular file.
 pub(crate) fn open(path: &Path) -> Result<File> {
-    let cannot = || format!("cannot open `{}`", path.display());
     // Opening a pipe would wait for its writer.
-    if !fs::metadata(path).with_context(cannot)?.is_file() {
-        bail!("`{}` is not a regular file; `-` reads standard input", path.display());
-    }
-    File::open(path).with_context(cannot)
+    let opened = match fs::metadata(path) {
+        Ok(it) if !it.is_file() => {
+            bail!("`{}` is not a regular file; `-` reads standard input", path.display());
+        }
+        Ok(_) => File::open(path),
+        Err(error) => Err(error),
+    };
+    opened.with_context(|| format!("cannot open `{}`", path.display()))
 }
 
 /// Returns the exit status of a command whose input could not be read: input that was not read is
 /// not known to be wrong.
-pub(crate) fn status(error: &anyhow::Error) -> ExitStatus {
+pub(crate) fn exit_status(error: &anyhow::Error) -> ExitStatus {
     let is_unread = error.chain().any(|it| it.is::<io::Error>());
     if is_unread { ExitStatus::Error } else { ExitStatus::Failure }
 }

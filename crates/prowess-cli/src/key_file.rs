@@ -46,7 +46,7 @@ impl KeyFileError {
 const LONGEST: u64 = 16 * 1024;
 
 /// Reads the key in a file that only its owner, the user, can read.
-pub(crate) fn key_of_file(path: &Path) -> Result<String, KeyFileError> {
+pub(crate) fn read_key_file(path: &Path) -> Result<String, KeyFileError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty());
     let file = File::from(file.map_err(|it| KeyFileError::Read(it.into()))?);

@@ -8,6 +8,7 @@ mod overview;
 mod completion;
 mod config_cache;
 mod context;
+mod matching_args;
 mod skill_count;
 mod needs;
 mod surroundings;
@@ -43,7 +44,6 @@ mod event_renderer;
 mod conversation;
 mod printer;
 mod safe;
-mod secret_name;
 mod snippet;
 mod diff;
 mod report;
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
         return code;
     }
     arguments::choose_color();
-    let typed = Arguments::typed();
+    let typed = Arguments::parse();
     let is_json = arguments::words().take_while(|it| it != "--").any(|it| it == "--json");
     let bare = Global { json: is_json, ..Global::default() };
     let mut printer = Printer::new(typed.as_ref().map_or(&bare, |it| &it.global));
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let status = match error.downcast_ref::<CliError>() {
                 Some(fault) => {
-                    fault.tell(&mut printer);
+                    fault.print(&mut printer);
                     fault.status
                 }
                 None => {
@@ -143,13 +143,13 @@ fn help(error: &clap::Error, printer: &mut Printer) -> Result<ExitStatus> {
         true if is_help => overview::render(!words.iter().any(|it| it == "-h"), printer.width),
         _ => error.render(),
     };
-    let text = |colored| if colored { text.ansi().to_string() } else { text.to_string() };
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            printer.raw(text(printer.colored).as_bytes())?;
+            let text = if printer.colored { text.ansi().to_string() } else { text.to_string() };
+            printer.raw(text.as_bytes())?;
             Ok(ExitStatus::Success)
         }
-        _ => Err(usage_error::fault(error, &words).into()),
+        _ => Err(usage_error::explain(error, &words).into()),
     }
 }
 

@@ -34,7 +34,7 @@ fn render_blocks(text: &str, mut page: Page) -> String {
 }
 
 /// Wraps a line between words, and indents all lines but the first.
-pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for (number, word) in text.split(' ').enumerate() {
         let line = lines.last_mut().expect("there is a line from the start");
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_too_wide_stands_alone() {
-        assert_eq!(wrapped("a verylongword b", 5, " "), ["a", " verylongword", " b"]);
-        assert_eq!(wrapped("  kept  as it is", 80, ""), ["  kept  as it is"]);
+        assert_eq!(wrap("a verylongword b", 5, " "), ["a", " verylongword", " b"]);
+        assert_eq!(wrap("  kept  as it is", 80, ""), ["  kept  as it is"]);
     }
 }

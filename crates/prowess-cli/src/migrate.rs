@@ -1,6 +1,6 @@
 //! From plugins to skills: a plugin of the old kind, a folder with a `plugin-manifest.json`,
-//! becomes a skill;
-//! one of Claude Code or of Agent Plugins 1.0 has skills, which are copied out of it.
+//! becomes a skill; one of Claude Code or of Agent Plugins 1.0 has skills, which are copied out of
+//! it.
 //!
 //! Nothing of a plugin is run. Items that have no place in a skill are reported one by one.
 
@@ -29,8 +29,8 @@ use prowess_runtime::{
 use self::{
     body::body,
     bundle::unpack,
-    carry::carry,
-    name::{shortened, valid},
+    carry::carry_files,
+    name::{shorten, valid_name},
     plugin::Plugin,
 };
 
@@ -141,16 +141,19 @@ pub(crate) fn plugins(path: &Path) -> Vec<PathBuf> {
             return if manifest == MANIFEST { vec![folder.to_owned()] } else { plugins(folder) };
         }
     }
-    let listed = bundle::listed(path);
+    let listed = bundle::marketplace_plugins(path);
     if !listed.is_empty() {
         return listed;
     }
-    let has_manifest =
-        |it: &Path| it.join(MANIFEST).symlink_metadata().is_ok() || bundle::is_bundle(it);
-    let listed = Root::open(path).and_then(|it| it.list(Path::new(""), Links::Never));
-    let folders = listed.unwrap_or_default().into_iter().map(|it| path.join(it.name));
+    let entries = Root::open(path).and_then(|it| it.list(Path::new(""), Links::Never));
+    let folders = entries.unwrap_or_default().into_iter().map(|it| path.join(it.name));
     let found: Vec<PathBuf> = folders.filter(|it| has_manifest(it)).collect();
     if found.is_empty() || has_manifest(path) { vec![path.to_owned()] } else { found }
+}
+
+/// Returns whether a folder has the manifest of a plugin.
+fn has_manifest(folder: &Path) -> bool {
+    folder.join(MANIFEST).symlink_metadata().is_ok() || bundle::is_bundle(folder)
 }
 
 /// Makes skills of the plugin in a folder, of any kind.
@@ -167,46 +170,37 @@ pub(crate) fn migrate_all(
 
 /// Makes a skill of an old-style plugin in a folder. Files over the limits are left out.
 fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateError> {
-    let path = || folder.to_owned();
-    let read = |source| MigrateError::Read { path: path(), source };
+    let path = folder.to_owned();
     if folder.is_symlink() {
-        return Err(MigrateError::Link { path: path() });
-    }
-    let root = Root::open(folder).map_err(read)?;
-    let here = root.list(Path::new(""), Links::Never).map_err(read)?;
-    if here.iter().any(|it| it.name.eq_ignore_ascii_case(SKILL_FILE)) {
-        return Err(MigrateError::IsSkill { path: path() });
+        return Err(MigrateError::Link { path });
     }
     // The text of the skill repeats the manifest, some of it twice, and must leave room for files.
     let most = limits.max_document_size.min(limits.max_skill_size) / 8;
-    let file = match root.file(Path::new(MANIFEST), Links::Never) {
-        Err(RootError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Err(MigrateError::NoPlugin { path: path() });
-        }
-        file => file.map_err(read)?,
+    let (root, bytes) = match read_manifest(folder, most) {
+        Ok(ManifestBytes::Found { root, bytes }) => (root, bytes),
+        Ok(ManifestBytes::OfSkill) => return Err(MigrateError::IsSkill { path }),
+        Ok(ManifestBytes::Missing) => return Err(MigrateError::NoPlugin { path }),
+        Ok(ManifestBytes::TooLarge) => return Err(MigrateError::TooLarge { path, most }),
+        Err(source) => return Err(MigrateError::Read { path, source }),
     };
-    let Some(bytes) = carry::read(file, most)
-        .map_err(|source| read(RootError::Io { path: MANIFEST.into(), source }))?
-    else {
-        return Err(MigrateError::TooLarge { path: path(), most });
+    let plugin = match Plugin::parse(&bytes) {
+        Ok(plugin) => plugin,
+        Err(source) => return Err(MigrateError::NotJson { path, source }),
     };
-    let plugin =
-        Plugin::parse(&bytes).map_err(|source| MigrateError::NotJson { path: path(), source })?;
     let own = root.path().file_name().map(|it| it.to_string_lossy().into_owned());
-    let name = plugin.name.as_deref().ok_or_else(|| MigrateError::NoName { path: path() })?;
-    let name = valid(name).or_else(|| valid(&own?));
-    let name = name.ok_or_else(|| MigrateError::NoName { path: path() })?;
+    let name = plugin.name.as_deref().and_then(|it| valid_name(it).or_else(|| valid_name(&own?)));
+    let name = name.ok_or(MigrateError::NoName { path })?;
 
     let room = limits.max_skill_size - 6 * bytes.len() as u64;
-    let (mut files, mut lost) = carry(&root, &plugin, limits, room);
-    lost.extend(plugin.lost(&files));
+    let (mut files, mut lost) = carry_files(&root, &plugin, limits, room);
+    lost.extend(plugin.lost_items(&files));
     let manifest = Manifest {
         name: name.into(),
-        description: shortened(&plugin.description(), MAX_DESCRIPTION).into(),
+        description: shorten(&plugin.description(), MAX_DESCRIPTION).into(),
         version: plugin.version.as_deref().map(Into::into),
         author: plugin.author.as_deref().map(Into::into),
         license: plugin.license.as_deref().map(Into::into),
-        compatibility: plugin.needs().map(|it| shortened(&it, 500).into()),
+        compatibility: plugin.needs().map(|it| shorten(&it, 500).into()),
         tags: plugin.tags.iter().map(|it| it.as_str().into()).collect(),
         created_by: Some("migrate".into()),
         ..Manifest::default()
@@ -214,4 +208,33 @@ fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateE
     let text = render(&manifest, &body(&plugin, &files, &lost));
     files.insert(SKILL_FILE.to_owned(), text.into_bytes());
     Ok(MigratedSkill { manifest, files, lost })
+}
+
+/// The manifest of an old-style plugin, or the reason there is none.
+enum ManifestBytes {
+    Found {
+        root: Root,
+        bytes: Vec<u8>,
+    },
+    Missing,
+    TooLarge,
+    /// The folder is already a skill.
+    OfSkill,
+}
+
+fn read_manifest(folder: &Path, most: u64) -> Result<ManifestBytes, RootError> {
+    let root = Root::open(folder)?;
+    let entries = root.list(Path::new(""), Links::Never)?;
+    if entries.iter().any(|it| it.name.eq_ignore_ascii_case(SKILL_FILE)) {
+        return Ok(ManifestBytes::OfSkill);
+    }
+    let file = match root.file(Path::new(MANIFEST), Links::Never) {
+        Err(RootError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(ManifestBytes::Missing);
+        }
+        file => file?,
+    };
+    let bytes = carry::read(file, most)
+        .map_err(|source| RootError::Io { path: MANIFEST.into(), source })?;
+    Ok(bytes.map_or(ManifestBytes::TooLarge, |bytes| ManifestBytes::Found { root, bytes }))
 }

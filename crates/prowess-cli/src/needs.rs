@@ -32,7 +32,7 @@ impl SkillNeeds {
     pub(crate) fn of(skill: &Skill, interpreters: &InterpreterSearch) -> Self {
         let needs = detect(skill);
         let present = Present::look(interpreters, skill.absolute_folder().as_deref());
-        let present = present.with_prepared(prepared(skill, interpreters));
+        let present = present.with_prepared(prepared_environments(skill, interpreters));
         let missing = present.missing(&needs, &|name| env::var_os(name).is_some());
         Self { needs, missing }
     }
@@ -62,7 +62,7 @@ impl SkillNeeds {
             printer.note(&needed);
         }
         if let Some(missing) = self.describe_missing() {
-            let hint = self.hint(name).map(|it| format!("; {}", printer.led(&it)));
+            let hint = self.hint(name).map(|it| format!("; {}", printer.with_directory_flags(&it)));
             printer.warning(&format!("{missing}{}", hint.unwrap_or_default()));
         }
         if let Some(install) = self.install_programs() {
@@ -80,13 +80,13 @@ impl SkillNeeds {
         let scripts = self.needs.scripts.iter().map(|it| &it.interpreter);
         let interpreters = scripts.filter(|it| it.runtime != Runtime::Shell);
         let programs: BTreeSet<&str> =
-            interpreters.filter_map(|it| it.command.first().map(|it| base(it))).collect();
+            interpreters.filter_map(|it| it.command.first().map(|it| file_name(it))).collect();
         words.extend(programs.into_iter().map(str::to_owned));
         for environment in &self.needs.environments {
             words.extend(environment.versions.iter().map(|it: &VersionNeed| {
                 format!("{} {} ({})", environment.ecosystem.as_str(), it.requirement, it.place)
             }));
-            words.extend(packages(environment));
+            words.extend(required_packages(environment));
         }
         let programs = self.needs.programs.iter().map(|it| {
             let version = it.version.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
@@ -96,7 +96,7 @@ impl SkillNeeds {
         words.extend(programs);
         let variables = self.needs.variables.iter();
         words.extend(variables.map(|it| format!("${} ({})", it.name, it.place)));
-        (!words.is_empty()).then(|| format!("needs {}", safe::line(&listed(&words))))
+        (!words.is_empty()).then(|| format!("needs {}", safe::line(&join_words(&words))))
     }
 
     /// Returns a sentence with the missing needs; optional ones do not count.
@@ -111,7 +111,7 @@ impl SkillNeeds {
             };
             words.push(format!("{sign}{} ({}{guess}{found})", missing.name, missing.place));
         }
-        (!words.is_empty()).then(|| format!("missing: {}", safe::line(&listed(&words))))
+        (!words.is_empty()).then(|| format!("missing: {}", safe::line(&join_words(&words))))
     }
 
     /// Returns the command that installs the missing programs, if it is known.
@@ -145,7 +145,10 @@ impl SkillNeeds {
 
 /// Returns the prepared environments of a skill by their index among its needs, each with the
 /// packages that were not installed.
-fn prepared(skill: &Skill, interpreters: &InterpreterSearch) -> BTreeMap<usize, Vec<String>> {
+fn prepared_environments(
+    skill: &Skill,
+    interpreters: &InterpreterSearch,
+) -> BTreeMap<usize, Vec<String>> {
     let store = host::environments().filter(|it| !it.is_empty());
     let Some(store) = store else { return BTreeMap::new() };
     let recipes = SkillRecipes::of(skill, interpreters).map(|it| it.recipes).unwrap_or_default();
@@ -159,7 +162,7 @@ fn prepared(skill: &Skill, interpreters: &InterpreterSearch) -> BTreeMap<usize, 
 }
 
 /// Returns the required packages of an environment, each with its place.
-fn packages(environment: &EnvironmentNeeds) -> impl Iterator<Item = String> {
+fn required_packages(environment: &EnvironmentNeeds) -> impl Iterator<Item = String> {
     let needed = environment.packages.iter().filter(|it| !it.is_optional);
     let is_imported = environment.declared == PackageDeclaration::Imports;
     needed.map(move |it| match is_imported && it.is_guessed {
@@ -168,7 +171,7 @@ fn packages(environment: &EnvironmentNeeds) -> impl Iterator<Item = String> {
     })
 }
 
-fn listed(words: &[String]) -> String {
+fn join_words(words: &[String]) -> String {
     let named = words.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match words.len().saturating_sub(NAMED) {
         0 => named,
@@ -176,6 +179,6 @@ fn listed(words: &[String]) -> String {
     }
 }
 
-fn base(program: &str) -> &str {
+fn file_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Command, builder::StyledStr};
 
-use crate::{arguments::Arguments, markdown::wrapped};
+use crate::{arguments::Arguments, markdown::wrap};
 
 /// The groups of commands by purpose. A new command is one more word here.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -22,7 +22,7 @@ const WIDEST: usize = 100;
 
 /// Renders the help; the long one describes flags in full.
 pub(crate) fn render(is_long: bool, width: Option<usize>) -> StyledStr {
-    let mut command = Arguments::described();
+    let mut command = Arguments::command_with_examples();
     command.build();
     let commands = groups(&command, width.unwrap_or(WIDEST).min(WIDEST));
     let template = format!(
@@ -53,7 +53,7 @@ fn groups(command: &Command, width: usize) -> String {
         for name in names {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            let lines = wrapped(&about, width.saturating_sub(room + 4), "");
+            let lines = wrap(&about, width.saturating_sub(room + 4), "");
             let indent = format!("\n{}", " ".repeat(room + 4));
             let _ = writeln!(text, "  {literal}{name:room$}{literal:#}  {}", lines.join(&indent));
         }
@@ -69,11 +69,11 @@ mod tests {
 
     #[test]
     fn every_command_stands_in_one_group() {
-        let mut command = Arguments::described();
+        let mut command = Arguments::command_with_examples();
         command.build();
         let mut there: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|it| it.1).copied().collect();
-        grouped.retain(|it| features::missing(it).is_none());
+        grouped.retain(|it| features::missing_command(it).is_none());
         there.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(grouped, there);

@@ -16,16 +16,19 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn of(rule: &Rule) -> Self {
-        let line = |key: &str| rule.page.lines().find_map(|it| it.strip_prefix(key));
+        let fixed_by = field(rule.page, "- fixed by: ").filter(|it| *it != "hand");
         Self {
-            fixed_by: line("- fixed by: ")
-                .filter(|it| *it != "hand")
-                .map(|it| it.trim_matches('`')),
-            since: line("- since: ").unwrap_or_default(),
+            fixed_by: fixed_by.map(|it| it.trim_matches('`')),
+            since: field(rule.page, "- since: ").unwrap_or_default(),
             why: section(rule.page, "\n## Why\n"),
             fix: section(rule.page, "\n## Fix\n"),
         }
     }
+}
+
+/// Returns the rest of the line that begins like this.
+fn field<'p>(page: &'p str, key: &str) -> Option<&'p str> {
+    page.lines().find_map(|it| it.strip_prefix(key))
 }
 
 /// Returns the paragraphs under a heading.

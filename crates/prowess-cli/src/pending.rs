@@ -20,7 +20,7 @@ pub(crate) fn done() {
 }
 
 /// Waits until all events are printed.
-pub(crate) async fn all_shown() {
+pub(crate) async fn wait_until_printed() {
     let shown = async {
         while EVENTS.load(Ordering::Acquire) > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;

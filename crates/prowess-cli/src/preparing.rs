@@ -60,8 +60,10 @@ pub(crate) async fn prepare(
     for what in &recipe.left_out {
         printer.warning(&safe::line(&format!("not installed: {what}")));
     }
-    let is_agreed = || preparer.has_agreed_to_guesses(recipe) == Some(true);
-    if !recipe.guessed.is_empty() && !choice.with_guessed && !is_agreed() {
+    if !recipe.guessed.is_empty()
+        && !choice.with_guessed
+        && preparer.has_agreed_to_guesses(recipe) != Some(true)
+    {
         let names = safe::line(&recipe.guessed.join(", ")).into_owned();
         printer.note(&format!(
             "not installed, because the names are only guessed from imports: {names}; `--guessed` installs them"
@@ -95,9 +97,9 @@ pub(crate) async fn prepare(
             Some(chunk) = chunks.recv() => {
                 begun.get_or_insert_with(Instant::now);
                 if printer.verbose {
-                    printer.raw_aside(safe::lines(&lines.add(&chunk)).as_bytes());
+                    printer.stderr_raw(safe::lines(&lines.add(&chunk)).as_bytes());
                 }
-                last = line(&chunk).unwrap_or(last);
+                last = last_line(&chunk).unwrap_or(last);
             }
             _ = ticks.tick() => {
                 if let Some(begun) = begun {
@@ -112,9 +114,9 @@ pub(crate) async fn prepare(
     printer.progress_ends();
     if printer.verbose {
         while let Ok(chunk) = chunks.try_recv() {
-            printer.raw_aside(safe::lines(&lines.add(&chunk)).as_bytes());
+            printer.stderr_raw(safe::lines(&lines.add(&chunk)).as_bytes());
         }
-        printer.raw_aside(safe::lines(&lines.rest()).as_bytes());
+        printer.stderr_raw(safe::lines(&lines.rest()).as_bytes());
     }
     match ended {
         Some(Ok(environment)) => Ok(PrepareResult::Done(Box::new(environment))),
@@ -144,7 +146,7 @@ pub(crate) async fn prepare(
             })
         }
         None => {
-            printer.fault("it was interrupted; nothing was installed");
+            printer.error_text("interrupted; nothing was installed");
             Ok(PrepareResult::Failed(ExitStatus::Failure))
         }
     }
@@ -166,26 +168,28 @@ impl DistinctLines {
         let end = line.rfind('\n').map_or(0, |it| it + 1);
         let rest = line.split_off(end);
         let whole = mem::replace(line, rest);
-        self.distinct(&whole)
+        self.keep_new(&whole)
     }
 
     /// Returns the text after the last line end.
     fn rest(&mut self) -> String {
         let rest = mem::take(&mut self.unfinished).map(|(_, line)| line);
         let lines = rest.iter().filter(|it| !it.is_empty()).map(|it| format!("{it}\n"));
-        self.distinct(&lines.collect::<String>())
+        self.keep_new(&lines.collect::<String>())
     }
 
-    fn distinct(&mut self, lines: &str) -> String {
+    fn keep_new(&mut self, lines: &str) -> String {
         lines
             .split_inclusive('\n')
-            .filter(|line: &&str| line.trim().is_empty() || self.seen.insert(without_tries(line)))
+            .filter(|line: &&str| {
+                line.trim().is_empty() || self.seen.insert(without_retry_counts(line))
+            })
             .collect()
     }
 }
 
 /// Normalizes a line for comparison: retry messages are equal whatever numbers they count by.
-fn without_tries(line: &str) -> String {
+fn without_retry_counts(line: &str) -> String {
     let line = line.trim();
     if !["Retrying", "retrying", "Retry(", "retry in", "will retry"]
         .iter()
@@ -198,7 +202,7 @@ fn without_tries(line: &str) -> String {
 }
 
 /// Returns the last line of a chunk.
-fn line(chunk: &Chunk) -> Option<String> {
+fn last_line(chunk: &Chunk) -> Option<String> {
     let text = String::from_utf8_lossy(chunk.bytes()).into_owned();
     let last = text.lines().rev().map(str::trim).find(|it| !it.is_empty())?;
     Some(safe::line(last).into_owned())
@@ -207,7 +211,7 @@ fn line(chunk: &Chunk) -> Option<String> {
 /// Reports why an environment was not prepared, with a hint.
 fn report_error(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
     let cause = std::error::Error::source(error).map(|it| format!(": {it}")).unwrap_or_default();
-    printer.fault(&safe::line(&format!("{error}{cause}")));
+    printer.error_text(&safe::line(&format!("{error}{cause}")));
     let name = safe::line(name).into_owned();
     match error {
         PrepareError::Refused { is_answered: true } => {}
@@ -220,12 +224,12 @@ fn report_error(error: &PrepareError, name: &str, printer: &mut Printer) -> Exit
             let is_lock_bad = output.contains("npm error code EUSAGE");
             if !printer.verbose && !is_lock_bad {
                 // The reason was printed already.
-                let mut seen = HashSet::from([without_tries(why)]);
+                let mut seen = HashSet::from([without_retry_counts(why)]);
                 let lines: Vec<&str> =
-                    output.lines().filter(|it| seen.insert(without_tries(it))).collect();
+                    output.lines().filter(|it| seen.insert(without_retry_counts(it))).collect();
                 let from = lines.len().saturating_sub(SHOWN);
                 for line in &lines[from..] {
-                    printer.aside(&format!("  {}", safe::line(line)));
+                    printer.stderr_line(&format!("  {}", safe::line(line)));
                 }
             }
             if let Some(why) = refused.first() {
@@ -242,7 +246,7 @@ fn report_error(error: &PrepareError, name: &str, printer: &mut Printer) -> Exit
         PrepareError::Lock { .. } => {
             printer.hint(&format!("`prowess prepare {name} --update` chooses new versions"));
         }
-        PrepareError::Offline => printer.hint("leave `--offline` out to download it"),
+        PrepareError::Offline => printer.hint("run without `--offline` to download it"),
         _ => {}
     }
     match error {
@@ -262,11 +266,14 @@ pub(crate) fn summary(name: &str, record: &EnvironmentRecord) -> String {
     let packages = count(packages.len(), "package");
     let ecosystem = record.ecosystem.as_str();
     let name = safe::line(name);
-    format!("prepared {name}: {packages} for {ecosystem} with {manager}, {} ({key})", bytes(*size))
+    format!(
+        "prepared {name}: {packages} for {ecosystem} with {manager}, {} ({key})",
+        format_size(*size)
+    )
 }
 
 /// Formats a size for people.
-pub(crate) fn bytes(size: u64) -> String {
+pub(crate) fn format_size(size: u64) -> String {
     const MIB: u64 = 1024 * 1024;
     match size {
         size if size >= 1024 * MIB => format!("{:.1} GiB", size as f64 / (1024 * MIB) as f64),

@@ -35,7 +35,7 @@ use crate::markdown::MarkdownStream;
 use crate::{
     arguments::Global,
     context,
-    markdown::{self, wrapped},
+    markdown::{self, wrap},
     safe, snippet, suggest,
 };
 
@@ -84,6 +84,10 @@ pub(crate) struct Printer {
     typed: String,
     /// Whether any data was printed.
     has_data: bool,
+    /// Whether ignored settings were noted, which is done once per command.
+    pub(crate) has_noted_ignored_settings: bool,
+    /// The warnings that were printed.
+    warnings: Vec<String>,
     /// The errors and hints that were printed.
     errors: Vec<String>,
     hints: Vec<String>,
@@ -117,8 +121,10 @@ impl Printer {
             width,
             height: height.filter(|_| is_terminal),
             colored,
-            typed: context::typed(global),
+            typed: context::directory_flags(global),
             has_data: false,
+            has_noted_ignored_settings: false,
+            warnings: Vec::new(),
             errors: Vec::new(),
             hints: Vec::new(),
         }
@@ -132,12 +138,12 @@ impl Printer {
 
     /// Styles a name among data.
     pub(crate) fn name(&self, text: &str) -> String {
-        painted(text, NAME, self.colored)
+        paint(text, NAME, self.colored)
     }
 
     /// Styles a detail among data.
     pub(crate) fn dim(&self, text: &str) -> String {
-        painted(text, DIM, self.colored)
+        paint(text, DIM, self.colored)
     }
 
     /// Prints raw bytes.
@@ -147,7 +153,7 @@ impl Printer {
     }
 
     /// Prints raw bytes on stderr.
-    pub(crate) fn raw_aside(&mut self, bytes: &[u8]) {
+    pub(crate) fn stderr_raw(&mut self, bytes: &[u8]) {
         let _ = self.err.write_all(bytes);
     }
 
@@ -170,11 +176,11 @@ impl Printer {
 
     /// Prints Markdown: rendered where there are colours, else as it is, made safe.
     pub(crate) fn markdown(&mut self, text: &str) -> Result<()> {
-        if self.colored { self.rendered(text) } else { self.text(text) }
+        if self.colored { self.rendered_markdown(text) } else { self.text(text) }
     }
 
     /// Prints Markdown rendered.
-    pub(crate) fn rendered(&mut self, text: &str) -> Result<()> {
+    pub(crate) fn rendered_markdown(&mut self, text: &str) -> Result<()> {
         let text = markdown::render(text, self.prose_width(), self.colored);
         self.line(text.trim_end())
     }
@@ -210,13 +216,13 @@ impl Printer {
     /// Prints a note, unless `--quiet` is set.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.quiet {
-            self.say(NOTE, "note", text);
+            self.print_message(NOTE, "note", text);
         }
     }
 
     /// Reports what the sandbox refused, or probably refused. System calls that the script did
     /// without are reported with `-v`.
-    pub(crate) fn refused(&mut self, outcome: &Outcome) {
+    pub(crate) fn report_refused(&mut self, outcome: &Outcome) {
         for denied in &outcome.denied {
             let guess = denied.strip_prefix("probably: ");
             let call = denied.split(" (").next().unwrap_or_default();
@@ -226,13 +232,14 @@ impl Printer {
             }
             self.note(&match guess {
                 Some(guess) => format!("the sandbox probably refused {guess}"),
+                None if denied.starts_with("not searched ") => denied.clone(),
                 None => format!("the sandbox refused {denied}"),
             });
         }
     }
 
     /// Reports the connections that a script was refused; with `-v`, also those it made.
-    pub(crate) fn network(&mut self, outcome: &Outcome) {
+    pub(crate) fn report_network(&mut self, outcome: &Outcome) {
         let mut lines: Vec<String> = Vec::new();
         for ScriptConnection { host, port, bytes_sent, bytes_received, refused } in &outcome.network
         {
@@ -258,7 +265,16 @@ impl Printer {
     /// Prints a warning, unless `--quiet` is set.
     pub(crate) fn warning(&mut self, text: &str) {
         if !self.quiet {
-            self.say(WARNING, "warning", text);
+            self.print_message(WARNING, "warning", text);
+            self.warnings.push(text.to_owned());
+        }
+    }
+
+    /// Prints a warning that concerns safety, with `--quiet` too, unless it was printed before.
+    pub(crate) fn safety_warning(&mut self, text: &str) {
+        if !self.warnings.iter().any(|it| it == text) {
+            self.print_message(WARNING, "warning", text);
+            self.warnings.push(text.to_owned());
         }
     }
 
@@ -267,7 +283,7 @@ impl Printer {
         if !self.shows_progress {
             return;
         }
-        let held = held();
+        let held = held_lines();
         if held.is_none() {
             self.is_progress_shown = !text.is_empty();
             let text = safe::cut(&safe::line(text), self.err_width());
@@ -276,7 +292,7 @@ impl Printer {
     }
 
     /// Does work that can take a while, with a progress bar on a terminal once it has.
-    pub(crate) fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn with_progress<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
         if !self.shows_progress {
             return work();
         }
@@ -322,49 +338,52 @@ impl Printer {
     }
 
     /// Prints an event on stderr, dimmed.
-    pub(crate) fn told(&mut self, text: &str) {
-        let line = painted(&safe::line(text), DIM, self.err_colored);
-        self.aside(&line);
+    pub(crate) fn dimmed_note(&mut self, text: &str) {
+        let line = paint(&safe::line(text), DIM, self.err_colored);
+        self.stderr_line(&line);
     }
 
     /// Prints a line on stderr. Text of a skill must be made safe first.
-    pub(crate) fn aside(&mut self, line: &str) {
+    pub(crate) fn stderr_line(&mut self, line: &str) {
         if self.quiet {
             return;
         }
         let line = format!("{line}\n");
-        match &mut *held() {
+        match &mut *held_lines() {
             Some(held) => held.push_str(&line),
             None => drop(self.err.write_all(line.as_bytes())),
         }
     }
 
     /// Prints an error in the command line.
-    pub(crate) fn fault(&mut self, text: &str) {
+    pub(crate) fn error_text(&mut self, text: &str) {
         self.errors.push(text.to_owned());
-        self.say(ERROR, "error", text);
+        self.print_message(ERROR, "error", text);
     }
 
     /// Prints a hint.
     pub(crate) fn hint(&mut self, text: &str) {
-        let text = self.led(text);
+        let text = self.with_directory_flags(text);
         self.exact_hint(&text);
     }
 
     /// Prints a hint whose commands are complete already.
     pub(crate) fn exact_hint(&mut self, text: &str) {
-        self.say(NOTE, "hint", text);
+        self.print_message(NOTE, "hint", text);
         self.hints.push(text.to_owned());
     }
 
     /// Returns an outcome whose hint has complete commands.
-    pub(crate) fn outcome(&self, outcome: &Outcome) -> Outcome {
-        Outcome { hint: outcome.hint.as_deref().map(|it| self.led(it)), ..outcome.clone() }
+    pub(crate) fn with_full_hint(&self, outcome: &Outcome) -> Outcome {
+        Outcome {
+            hint: outcome.hint.as_deref().map(|it| self.with_directory_flags(it)),
+            ..outcome.clone()
+        }
     }
 
     /// Adds the options of this command line to the commands of a hint, so that they search the
     /// same directories.
-    pub(crate) fn led(&self, hint: &str) -> String {
+    pub(crate) fn with_directory_flags(&self, hint: &str) -> String {
         let pieces = hint.split('`').enumerate().map(|(at, piece)| {
             // Every other piece is between backticks.
             let is_command = at % 2 == 1 && piece.starts_with("prowess ");
@@ -380,8 +399,8 @@ impl Printer {
 
     /// Prints all errors in the settings, each with its line.
     pub(crate) fn config_error(&mut self, error: &ConfigError) {
-        let width = self.say_width();
-        for fault in &error.faults {
+        let width = self.message_width();
+        for fault in &error.problems {
             let line = fault.line.map(|it| format!(":{it}")).unwrap_or_default();
             self.errors.push(format!("{}{line}: {}", fault.path.display(), fault.message));
             let shown = snippet::render_fault(fault, self.err_colored, width);
@@ -393,10 +412,10 @@ impl Printer {
     /// Prints an error with its causes.
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
         self.errors.push(format!("{error:#}"));
-        self.say(ERROR, "error", &error.to_string());
+        self.print_message(ERROR, "error", &error.to_string());
         for cause in error.chain().skip(1) {
             let cause = cause.to_string();
-            self.say(DIM, "cause", cause.split(" (os error").next().unwrap_or(&cause));
+            self.print_message(DIM, "cause", cause.split(" (os error").next().unwrap_or(&cause));
         }
         let mut causes = error.chain().filter_map(|it| it.downcast_ref::<io::Error>());
         if causes.any(|it| it.kind() == io::ErrorKind::NotFound)
@@ -418,28 +437,32 @@ impl Printer {
         if self.quiet {
             return;
         }
-        let (style, label) = labelled(finding.severity);
-        self.say(style, &format!("{label}[{}]", finding.rule.code), &placed(finding));
+        let (style, label) = severity_style(finding.severity);
+        self.print_message(
+            style,
+            &format!("{label}[{}]", finding.rule.code),
+            &finding_text(finding),
+        );
     }
 
     /// Returns the width of messages; `None` if stderr is not a terminal.
-    fn say_width(&self) -> Option<usize> {
+    fn message_width(&self) -> Option<usize> {
         self.err_is_terminal.then(|| width(&self.err)).flatten()
     }
 
-    fn say(&mut self, style: Style, label: &str, text: &str) {
+    fn print_message(&mut self, style: Style, label: &str, text: &str) {
         let mut shown = format!("{label}: {}", safe::line(text));
-        if let Some(width) = self.say_width() {
-            shown = broken(&shown, width, "  ").join("\n");
+        if let Some(width) = self.message_width() {
+            shown = wrap_message(&shown, width, "  ").join("\n");
         }
-        let shown = shown.replacen(label, &painted(label, style, self.err_colored), 1);
+        let shown = shown.replacen(label, &paint(label, style, self.err_colored), 1);
         // One write, because others may write to the same terminal. A closed stderr is ignored.
         let _ = self.err.write_all(format!("{shown}\n").as_bytes());
     }
 }
 
 /// Returns the style and label of a severity.
-pub(crate) fn labelled(severity: Severity) -> (Style, &'static str) {
+pub(crate) fn severity_style(severity: Severity) -> (Style, &'static str) {
     match severity {
         Severity::Error => (ERROR, "error"),
         Severity::Warning => (WARNING, "warning"),
@@ -448,7 +471,7 @@ pub(crate) fn labelled(severity: Severity) -> (Style, &'static str) {
 }
 
 /// Returns a finding after its place.
-pub(crate) fn placed(finding: &Finding) -> String {
+pub(crate) fn finding_text(finding: &Finding) -> String {
     let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
     match finding.path.as_os_str().is_empty() {
         true => finding.message.clone(),
@@ -464,19 +487,19 @@ fn width(terminal: impl AsFd) -> Option<usize> {
 
 /// Wraps a text to a width, and indents all lines but the first. Text in backticks is to be copied,
 /// and is not broken.
-pub(crate) fn broken(text: &str, width: usize, indent: &str) -> Vec<String> {
+pub(crate) fn wrap_message(text: &str, width: usize, indent: &str) -> Vec<String> {
     // No text that is safe contains this character.
     const GLUE: &str = "\u{1f}";
     let pieces = text.split('`').enumerate();
     let glued = pieces.map(|(at, it)| if at % 2 == 1 { it.replace(' ', GLUE) } else { it.into() });
-    let lines = wrapped(&glued.collect::<Vec<_>>().join("`"), width, indent);
+    let lines = wrap(&glued.collect::<Vec<_>>().join("`"), width, indent);
     lines.iter().map(|it| it.replace(GLUE, " ")).collect()
 }
 
 /// The lines printed while a question waits for its answer: nothing is drawn over a question.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 
-fn held() -> MutexGuard<'static, Option<String>> {
+fn held_lines() -> MutexGuard<'static, Option<String>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -492,9 +515,9 @@ pub(crate) fn ask<T>(
     is_over: &AtomicBool,
     understand: impl Fn(&str) -> Option<T>,
 ) -> io::Result<Option<T>> {
-    let mut text = format!("{question}{}: ", by_words(choices));
+    let mut text = format!("{question}{}: ", wrap_for_stderr(choices));
     for _ in 0..ATTEMPTS {
-        let answer = asked(&text, is_over)?;
+        let answer = ask_once(&text, is_over)?;
         // Standard input has ended.
         if answer.is_empty() {
             break;
@@ -502,14 +525,14 @@ pub(crate) fn ask<T>(
         if let Some(understood) = understand(answer.trim().to_ascii_lowercase().as_str()) {
             return Ok(Some(understood));
         }
-        text = by_words(&format!("Please answer {choices}")) + ": ";
+        text = wrap_for_stderr(&format!("Please answer {choices}")) + ": ";
     }
     Ok(None)
 }
 
 /// Asks for a yes or no; anything but a clear yes is a no.
 pub(crate) fn confirm(question: &str) -> io::Result<Option<bool>> {
-    let question = by_words(question) + "\n";
+    let question = wrap_for_stderr(question) + "\n";
     ask(&question, "[y]es, [n]o", &AtomicBool::new(false), |answer| match answer {
         "y" | "yes" => Some(true),
         "n" | "no" => Some(false),
@@ -518,33 +541,33 @@ pub(crate) fn confirm(question: &str) -> io::Result<Option<bool>> {
 }
 
 /// Wraps a text for stderr, if it is a terminal.
-pub(crate) fn by_words(text: &str) -> String {
+pub(crate) fn wrap_for_stderr(text: &str) -> String {
     let terminal = io::stderr();
     let width = terminal.is_terminal().then(|| width(&terminal)).flatten();
-    width.map_or_else(|| text.to_owned(), |it| broken(text, it, "").join("\n"))
+    width.map_or_else(|| text.to_owned(), |it| wrap_message(text, it, "").join("\n"))
 }
 
-fn asked(question: &str, is_over: &AtomicBool) -> io::Result<String> {
+fn ask_once(question: &str, is_over: &AtomicBool) -> io::Result<String> {
     // Input typed before the question is not an answer to it.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     // The progress line is erased.
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
-    let mut open = held();
+    let mut open = held_lines();
     io::stderr().write_all(format!("{clear}{question}").as_bytes())?;
     *open = Some(String::new());
     drop(open);
-    let answer = answer(is_over);
-    let mut open = held();
+    let answer = read_answer(is_over);
+    let mut open = held_lines();
     // The person has not ended the line.
     if !answer.as_ref().is_ok_and(|it| it.ends_with('\n')) {
-        tell("\n");
+        write_stderr("\n");
     }
-    tell(&open.take().unwrap_or_default());
+    write_stderr(&open.take().unwrap_or_default());
     answer
 }
 
 /// Waits for a line of input.
-fn answer(is_over: &AtomicBool) -> io::Result<String> {
+fn read_answer(is_over: &AtomicBool) -> io::Result<String> {
     let (stdin, patience) = (io::stdin(), Timespec { tv_sec: 0, tv_nsec: 50_000_000 });
     loop {
         let is_there = match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&patience)) {
@@ -566,12 +589,12 @@ fn answer(is_over: &AtomicBool) -> io::Result<String> {
 }
 
 /// Prints an important message on stderr. Text of a skill must be made safe first.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn write_stderr(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Styles a text, if colours are enabled.
-pub(crate) fn painted(text: &str, style: Style, colored: bool) -> String {
+pub(crate) fn paint(text: &str, style: Style, colored: bool) -> String {
     if colored && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 

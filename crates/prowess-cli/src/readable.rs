@@ -5,15 +5,15 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// Formats a value for people: text as it is, tables in columns, objects line by line. The result
 /// is not safe for a terminal yet.
-pub(crate) fn readable(value: &Value) -> String {
+pub(crate) fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         // Servers give the same result twice: for people, and for programs.
-        Value::Object(fields) if is_text_and_structured(value) => brief(&fields["text"]),
+        Value::Object(fields) if is_text_and_structured(value) => format_field(&fields["text"]),
         Value::Object(fields) => match (value["columns"].as_array(), value["rows"].as_array()) {
             (Some(columns), Some(rows)) if !columns.is_empty() => table(columns, rows),
             _ => {
-                let fields = fields.iter().map(|(name, value)| (name, brief(value)));
+                let fields = fields.iter().map(|(name, value)| (name, format_field(value)));
                 let (blocks, lines): (Vec<_>, Vec<_>) = fields.partition(|it| is_block(&it.1));
                 let lines = lines.iter().map(|(name, text)| format!("{name}: {text}\n"));
                 let blocks =
@@ -38,7 +38,7 @@ fn is_block(text: &str) -> bool {
     text.contains('\n') || text.len() > 100
 }
 
-fn brief(value: &Value) -> String {
+fn format_field(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) if items.iter().all(Value::is_string) => {
@@ -89,7 +89,7 @@ fn cell(value: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::readable;
+    use super::format_value;
 
     #[test]
     fn a_table_stands_in_columns() {
@@ -97,16 +97,16 @@ mod tests {
             "columns": [{"name": "id", "type": "int"}, {"name": "名", "type": "text"}],
             "rows": [[1, "one"], [22, null], [3, "a\nb"]],
         });
-        assert_eq!(readable(&value), "id  名\n1   one\n22  NULL\n3   a\\nb\n");
+        assert_eq!(format_value(&value), "id  名\n1   one\n22  NULL\n3   a\\nb\n");
     }
 
     #[test]
     fn what_has_several_lines_comes_last() {
         let value = json!({"text": "a\nb\n", "name": "one", "files": ["x", "y"], "size": 3});
-        assert_eq!(readable(&value), "name: one\nfiles: x, y\nsize: 3\n\ntext:\na\nb\n");
-        assert_eq!(readable(&json!("plain")), "plain");
+        assert_eq!(format_value(&value), "name: one\nfiles: x, y\nsize: 3\n\ntext:\na\nb\n");
+        assert_eq!(format_value(&json!("plain")), "plain");
         let value =
             json!({"entries": [{"name": "x", "size": 1}, {"name": "y", "size": 2}], "total": 2});
-        assert_eq!(readable(&value), "total: 2\n\nentries:\nx  1\ny  2\n");
+        assert_eq!(format_value(&value), "total: 2\n\nentries:\nx  1\ny  2\n");
     }
 }

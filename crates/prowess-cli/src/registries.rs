@@ -1,6 +1,9 @@
 //! The package registries of this user: from settings, otherwise those of the package managers.
 
-use std::{env, fs, path::Path};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 use prowess_cli::settings::Config;
 use prowess_runtime::preparation::Registries;
@@ -9,19 +12,20 @@ use prowess_runtime::preparation::Registries;
 pub(crate) fn registries(config: &Config) -> Registries {
     let settings = &config.prepare;
     let home = env::home_dir();
-    let in_home = |path: &str| home.as_ref().map(|it| it.join(path));
     let default = Registries::default();
     let python = settings.python_index.value.as_ref().map(|it| it.as_str().to_owned());
     let python =
         python.or_else(|| variable(&["UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"]));
     let python = python.or_else(|| {
-        let own = [in_home(".config/pip/pip.conf"), in_home(".pip/pip.conf")];
-        let files = own.into_iter().flatten().chain(["/etc/pip.conf".into()]);
-        files.into_iter().find_map(|it| entry(&it, "index-url"))
+        let own = [".config/pip/pip.conf", ".pip/pip.conf"];
+        let mut files: Vec<PathBuf> =
+            home.iter().flat_map(|it| own.map(|own| it.join(own))).collect();
+        files.push("/etc/pip.conf".into());
+        files.iter().find_map(|it| address_in_file(it, "index-url"))
     });
     let npm = settings.npm_registry.value.as_ref().map(|it| it.as_str().to_owned());
     let npm = npm.or_else(|| variable(&["npm_config_registry", "NPM_CONFIG_REGISTRY"]));
-    let npm = npm.or_else(|| entry(&in_home(".npmrc")?, "registry"));
+    let npm = npm.or_else(|| address_in_file(&home?.join(".npmrc"), "registry"));
     Registries {
         python: python.unwrap_or(default.python),
         npm: npm.unwrap_or(default.npm),
@@ -36,7 +40,7 @@ fn variable(names: &[&str]) -> Option<String> {
 }
 
 /// Returns an address from a file of lines such as `index-url = https://…`.
-fn entry(file: &Path, name: &str) -> Option<String> {
+fn address_in_file(file: &Path, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     text.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;

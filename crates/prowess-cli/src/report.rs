@@ -5,7 +5,7 @@ use prowess::{ContextWindow, FitStep, FittedPrompt, PlacedSkill, Tokenizer};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::{
-    printer::{DIM, NAME, painted},
+    printer::{DIM, NAME, paint},
     safe,
 };
 
@@ -29,14 +29,15 @@ pub(crate) fn lines(
 ) -> Vec<String> {
     let width = width.clamp(*WIDTHS.start(), *WIDTHS.end());
     let (used, tokens) = (fitted.tokens, window.tokens);
-    let part = |name, tokens, letter, color| WindowPart { name, tokens, letter, color };
+    let free = tokens.saturating_sub(used.total());
     let parts = [
-        part("system", used.system, 's', Some(AnsiColor::Blue)),
-        part("skills", used.skills, 'k', Some(AnsiColor::Green)),
-        part("history", used.history, 'h', Some(AnsiColor::Yellow)),
-        part("tools", used.tools, 't', Some(AnsiColor::Magenta)),
-        part("free", tokens.saturating_sub(used.total()), '.', None),
-    ];
+        ("system", used.system, 's', Some(AnsiColor::Blue)),
+        ("skills", used.skills, 'k', Some(AnsiColor::Green)),
+        ("history", used.history, 'h', Some(AnsiColor::Yellow)),
+        ("tools", used.tools, 't', Some(AnsiColor::Magenta)),
+        ("free", free, '.', None),
+    ]
+    .map(|(name, tokens, letter, color)| WindowPart { name, tokens, letter, color });
     let error = window.vocabulary.error() * 100.0;
     let estimated = match window.vocabulary {
         Tokenizer::Estimate if width < 60 => format!(" ± {error:.0} %"),
@@ -45,7 +46,7 @@ pub(crate) fn lines(
     };
     let title = format!("{} of {} tokens", thousands(used.total()), thousands(tokens));
     let mut lines = vec![
-        format!("{}{estimated}, {}", painted(&title, NAME, colored), percent(used.total(), tokens)),
+        format!("{}{estimated}, {}", paint(&title, NAME, colored), percent(used.total(), tokens)),
         bar(&parts, width, colored),
     ];
     lines.extend(parts.iter().map(|it| legend(it, tokens, colored)));
@@ -54,7 +55,7 @@ pub(crate) fn lines(
         lines.extend(skills(&fitted.skills, width, colored));
     }
     if !fitted.steps.is_empty() {
-        lines.extend([String::new(), painted("Steps", NAME, colored)]);
+        lines.extend([String::new(), paint("Steps", NAME, colored)]);
         lines.extend(steps(fitted, width, colored));
     }
     lines
@@ -64,8 +65,8 @@ pub(crate) fn lines(
 fn bar(parts: &[WindowPart], width: usize, colored: bool) -> String {
     let cells = shares(parts, width);
     let drawn = parts.iter().zip(cells).map(|(part, cells)| match (colored, part.color) {
-        (true, Some(_)) => painted(&"█".repeat(cells), style(part), true),
-        (true, None) => painted(&"░".repeat(cells), style(part), true),
+        (true, Some(_)) => paint(&"█".repeat(cells), style(part), true),
+        (true, None) => paint(&"░".repeat(cells), style(part), true),
         (false, _) => part.letter.to_string().repeat(cells),
     });
     drawn.collect()
@@ -74,9 +75,9 @@ fn bar(parts: &[WindowPart], width: usize, colored: bool) -> String {
 /// Returns the cells of each part, at least one if it has any tokens.
 fn shares(parts: &[WindowPart], width: usize) -> Vec<usize> {
     let total: u128 = parts.iter().map(|it| it.tokens as u128).sum::<u128>().max(1);
-    let share = |it: &WindowPart| (it.tokens as u128 * width as u128 / total) as usize;
+    let shares = parts.iter().map(|it| (it.tokens as u128 * width as u128 / total) as usize);
     let mut cells: Vec<usize> =
-        parts.iter().map(|it| share(it).max(usize::from(it.tokens > 0))).collect();
+        shares.zip(parts).map(|(share, it)| share.max(usize::from(it.tokens > 0))).collect();
     // The largest part absorbs the rounding error.
     if let Some(largest) = (0..cells.len()).max_by_key(|at| cells[*at]) {
         let others: usize = cells.iter().sum::<usize>() - cells[largest];
@@ -87,11 +88,11 @@ fn shares(parts: &[WindowPart], width: usize) -> Vec<usize> {
 
 fn legend(part: &WindowPart, window: usize, colored: bool) -> String {
     let sign = match (colored, part.color) {
-        (true, Some(_)) => painted("█", style(part), true),
-        (true, None) => painted("░", style(part), true),
+        (true, Some(_)) => paint("█", style(part), true),
+        (true, None) => paint("░", style(part), true),
         (false, _) => part.letter.to_string(),
     };
-    let share = painted(&format!("{:>7}", percent(part.tokens, window)), DIM, colored);
+    let share = paint(&format!("{:>7}", percent(part.tokens, window)), DIM, colored);
     format!("  {sign} {:<8}{:>12}  {share}", part.name, thousands(part.tokens))
 }
 
@@ -106,8 +107,8 @@ fn skills(skills: &[PlacedSkill], width: usize, colored: bool) -> Vec<String> {
     // The columns around the name take 28.
     let room = widest.min(width - 28);
     let pad = " ".repeat(room - "Skills".len() + 2);
-    let head = painted(&format!("{pad} tokens priority level"), DIM, colored);
-    let head = format!("{}{head}", painted("Skills", NAME, colored));
+    let head = paint(&format!("{pad} tokens priority level"), DIM, colored);
+    let head = format!("{}{head}", paint("Skills", NAME, colored));
     std::iter::once(head)
         .chain(skills.iter().zip(&names).map(|(skill, name): (&PlacedSkill, &String)| {
             let name = safe::cut(name, room);
@@ -121,7 +122,7 @@ fn skills(skills: &[PlacedSkill], width: usize, colored: bool) -> Vec<String> {
                 }
                 None => level.to_owned(),
             };
-            let fate = if skill.left_out.is_some() { painted(&fate, DIM, colored) } else { fate };
+            let fate = if skill.left_out.is_some() { paint(&fate, DIM, colored) } else { fate };
             let (tokens, priority) = (thousands(skill.tokens), skill.priority.as_str());
             format!("  {name}{pad} {tokens:>6} {priority:<8} {fate}")
         }))
@@ -138,7 +139,7 @@ fn steps(fitted: &FittedPrompt, width: usize, colored: bool) -> Vec<String> {
         let what = safe::line(&change.what);
         let narrow = line.width() + what.width() > width && width < 80;
         let room = if narrow { width - 4 } else { width.saturating_sub(line.width() + 1) };
-        let what = painted(&safe::cut(&what, room), DIM, colored);
+        let what = paint(&safe::cut(&what, room), DIM, colored);
         match narrow {
             true => lines.extend([line.trim_end().to_owned(), format!("    {what}")]),
             false => lines.push(format!("{line} {what}")),

@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 /// Escapes characters that would move the cursor, change direction or be invisible as `\u{…}`; line
 /// ends and tabs become spaces.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
-    escaped(text, |c, is_stray| match c {
+    escape_with(text, |c, is_stray| match c {
         '\n' | '\r' | '\t' => Some(" ".to_owned()),
         c if is_hidden(c) || is_stray => Some(format!("\\u{{{:x}}}", u32::from(c))),
         _ => None,
@@ -16,7 +16,7 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
 
 /// Like [`line`], but keeps line ends and tabs, and the joiners that emoji and scripts need.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |c, is_stray| match c {
+    escape_with(text, |c, is_stray| match c {
         '\n' | '\t' | '\u{200C}' | '\u{200D}' => None,
         c if is_hidden(c) || is_stray => Some(format!("\\u{{{:x}}}", u32::from(c))),
         _ => None,
@@ -25,7 +25,7 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 
 /// Like [`lines`], for text to be approved: nothing in it is joined, blank or pushed out of sight.
 pub(crate) fn for_approval(text: &str) -> String {
-    let plain = escaped(text, |c, _| match c {
+    let plain = escape_with(text, |c, _| match c {
         '\n' | '\t' => None,
         c if is_hidden(c) || is_blank(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
         _ => None,
@@ -80,7 +80,7 @@ impl Pieces {
 
 /// Escapes such characters in JSON, which keeps its meaning.
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
-    escaped(text, |c, _| {
+    escape_with(text, |c, _| {
         (is_hidden(c) && !matches!(c, '\n' | '\r')).then(|| {
             let mut units = [0; 2];
             let mut out = String::new();
@@ -175,7 +175,7 @@ fn is_hidden(c: char) -> bool {
 
 /// Replaces the characters for which `escape` returns a replacement. Its second argument says
 /// whether a character is a variation selector after another.
-fn escaped(text: &str, escape: impl Fn(char, bool) -> Option<String>) -> Cow<'_, str> {
+fn escape_with(text: &str, escape: impl Fn(char, bool) -> Option<String>) -> Cow<'_, str> {
     // Nearly all text is plain ASCII, and a loop without an early exit detects that fastest.
     if text.bytes().fold(true, |is_plain, it| is_plain & matches!(it, b' '..=b'~')) {
         return Cow::Borrowed(text);

@@ -2,35 +2,30 @@
 
 use std::{env, path::Path};
 
-#[cfg(feature = "agent")]
-use prowess_agent::ModelProvider;
 #[cfg(feature = "http")]
 use prowess_cli::settings::Config;
+use prowess_runtime::secret::KnownSecrets;
 #[cfg(feature = "http")]
 use prowess_runtime::{
     secret::{KnownSecret, is_secret_value},
     text::percent_decoded,
 };
 
-use crate::key_file::key_of_file;
+#[cfg(feature = "agent")]
+use crate::connection;
+use crate::key_file::read_key_file;
 
-/// The shortest text that is treated as a key inside other text.
-const SHORTEST_KEY: usize = 8;
-
-/// Returns the known keys: those of the environment, and that of a file. Values short enough to
-/// occur by chance do not count.
-pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
+/// Returns the known keys: those of the environment, and those of these files.
+pub(crate) fn keys<'f>(files: impl IntoIterator<Item = &'f Path>) -> KnownSecrets {
     let variables = key_variables().into_iter().filter_map(|it| variable(&it));
-    let of_file = file.and_then(|it| key_of_file(it).ok());
-    let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
-    keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
+    let of_files = files.into_iter().filter_map(|it| read_key_file(it).ok());
+    KnownSecrets::new(variables.chain(of_files).map(|it| it.trim().to_owned()))
 }
 
 /// Returns the variables that contain keys of models.
 #[cfg(feature = "agent")]
 fn key_variables() -> Vec<String> {
-    let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
-    rows.flat_map(|it| it.key_variables).map(|it| (*it).to_owned()).collect()
+    connection::key_variables().into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the variables that contain keys: this build does not know the providers of models.
@@ -56,15 +51,12 @@ pub(crate) fn known_secrets<'f>(
     config: &Config,
     files: impl Iterator<Item = &'f Path>,
 ) -> Vec<KnownSecret> {
-    let is_secret = |name: &str| {
-        let name = name.to_ascii_uppercase();
-        SECRET_NAMES.iter().any(|it| name.ends_with(it))
-    };
     let variables = env::vars_os().filter_map(|(name, value)| {
         let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        is_secret(&name).then_some((name, value))
+        let upper = name.to_ascii_uppercase();
+        SECRET_NAMES.iter().any(|it| upper.ends_with(it)).then_some((name, value))
     });
-    let files = files.filter_map(|it| Some((it.display().to_string(), key_of_file(it).ok()?)));
+    let files = files.filter_map(|it| Some((it.display().to_string(), read_key_file(it).ok()?)));
     let address = config.sql.url.value.as_ref();
     let password = address.and_then(|it| {
         let (_, behind) = it.as_str().split_once("://")?;

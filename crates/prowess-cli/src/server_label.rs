@@ -18,8 +18,9 @@ pub(crate) fn server_of_label<'c>(
             it.key == "servers" && it.entries.iter().any(|entry| entry == label)
         }) {
             let IgnoredSetting { origin, reason, .. } = ignored;
-            let fault =
-                CliError::typed(format!("the server `{label}` ({origin}) is ignored: {reason}"));
+            let fault = CliError::invalid_input(format!(
+                "the server `{label}` ({origin}) is ignored: {reason}"
+            ));
             return match host::user_places().user_file() {
                 Some(file) => {
                     let file = file.display();
@@ -28,7 +29,7 @@ pub(crate) fn server_of_label<'c>(
                 None => fault,
             };
         }
-        let fault = CliError::typed(format!("there is no server `{label}`"));
+        let fault = CliError::invalid_input(format!("there is no server `{label}`"));
         match nearest(label, servers.iter().map(|it| &*it.description.name)) {
             Some(near) => fault.hint(format!("did you mean `{near}`?")),
             None => fault.hint("`prowess servers` lists the configured servers"),

@@ -80,7 +80,7 @@ impl SessionArgs {
     /// Returns the file named on the command line; all other sessions are protected anyway.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         let name = self.session.as_ref().or(self.resume.as_ref())?;
-        path(name).ok()
+        session_path(name).ok()
     }
 
     /// Returns whether an existing session is resumed.
@@ -89,23 +89,14 @@ impl SessionArgs {
     }
 
     /// Fails if the session and another file are the same.
-    pub(crate) fn differs_from(&self, other: Option<&Path>) -> Result<()> {
+    pub(crate) fn check_differs_from(&self, other: Option<&Path>) -> Result<()> {
         let name = self.session.as_ref().or(self.resume.as_ref()).filter(|it| !it.is_empty());
         let Some((name, other)) = name.zip(other) else { return Ok(()) };
-        // A file that does not exist yet is identified by its folder.
-        let place = |path: &Path| match fs::canonicalize(path) {
-            Ok(path) => path,
-            Err(_) => {
-                let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-                let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
-                folder.unwrap_or_default().join(path.file_name().unwrap_or_default())
-            }
-        };
-        if place(&path(name)?) != place(other) {
+        if real_path(&session_path(name)?) != real_path(other) {
             return Ok(());
         }
         let message = format!("`{}` cannot be both the session and the trace", other.display());
-        Err(CliError::typed(message).hint("name another file for `--trace`").into())
+        Err(CliError::invalid_input(message).hint("name another file for `--trace`").into())
     }
 
     /// Opens the session named on the command line; a new one if none was named.
@@ -114,19 +105,19 @@ impl SessionArgs {
             return Ok(OpenSession::in_memory(Session::new("none")));
         }
         match (self.session.as_deref(), self.resume.as_deref()) {
-            (Some(name), _) => opened(&path(name)?, name),
+            (Some(name), _) => open_session(&session_path(name)?, name),
             (None, Some("")) => {
-                let name = latest().ok_or_else(no_session_error)?;
-                opened(&path(&name)?, &name)
+                let name = latest_session().ok_or_else(no_session_error)?;
+                open_session(&session_path(&name)?, &name)
             }
             (None, Some(name)) => {
-                let path = path(name)?;
+                let path = session_path(name)?;
                 if !path.is_file() {
                     return Err(unknown_session_error(name).into());
                 }
-                opened(&path, name)
+                open_session(&path, name)
             }
-            (None, None) => Ok(fresh(keep, printer)),
+            (None, None) => Ok(start_session(keep, printer)),
         }
     }
 }
@@ -136,11 +127,11 @@ impl SessionArgs {
     pub(crate) fn replay(&self) -> Result<OpenSession> {
         let name = match (&self.session, self.resume.as_deref()) {
             (None, None) => return Ok(OpenSession::in_memory(Session::new("none"))),
-            (None, Some("")) => latest().ok_or_else(no_session_error)?,
+            (None, Some("")) => latest_session().ok_or_else(no_session_error)?,
             (Some(name), _) => name.clone(),
             (None, Some(name)) => name.to_owned(),
         };
-        let path = path(&name)?;
+        let path = session_path(&name)?;
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !self.resumes() => {
                 String::new()
@@ -160,16 +151,26 @@ impl SessionArgs {
     }
 }
 
+/// Returns the path of a file with all links resolved; only those of its folder if it does not
+/// exist yet.
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| {
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+        folder.unwrap_or_default().join(path.file_name().unwrap_or_default())
+    })
+}
+
 /// Begins a session with its start time as name, and keeps this many of the sessions with such
 /// names. If it cannot be saved, warns and goes on in memory.
-pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> OpenSession {
+pub(crate) fn start_session(keep: usize, printer: &mut Printer) -> OpenSession {
     let when: String = timestamp().chars().filter(char::is_ascii_alphanumeric).collect();
     if keep == 0 {
         return OpenSession::in_memory(Session::new(when));
     }
     let why = match directory() {
         None => "there is no home directory".to_owned(),
-        Some(_) => match begin(&when, keep) {
+        Some(_) => match begin_in_file(&when, keep) {
             Ok(kept) => return kept,
             Err(error) => format!("{error:#}"),
         },
@@ -180,20 +181,20 @@ pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> OpenSession {
 }
 
 /// Begins a session in a file.
-fn begin(when: &str, keep: usize) -> Result<OpenSession> {
+fn begin_in_file(when: &str, keep: usize) -> Result<OpenSession> {
     let mut names = (1_u64..).map(|number| format!("{when}-{}", number * u64::from(process::id())));
-    let name = names.find(|it| path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();
-    let path = path(&name)?;
-    let kept = OpenSession { fresh: Some(path.clone()), ..opened(&path, &name)? };
-    prune(keep);
+    let name = names.find(|it| session_path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();
+    let path = session_path(&name)?;
+    let kept = OpenSession { fresh: Some(path.clone()), ..open_session(&path, &name)? };
+    remove_oldest(keep);
     Ok(kept)
 }
 
 /// Removes the oldest sessions with generated names, unless they are open.
-fn prune(keep: usize) {
+fn remove_oldest(keep: usize) {
     let mut unnamed: Vec<_> = session_names().into_iter().filter(|it| is_unnamed(it)).collect();
     unnamed.sort_by_key(|it| std::cmp::Reverse(last_changed(it)));
-    for path in unnamed.iter().skip(keep).filter_map(|it| path(it).ok()) {
+    for path in unnamed.iter().skip(keep).filter_map(|it| session_path(it).ok()) {
         if Journal::open(&path).is_ok() {
             // A file that cannot be removed does no harm.
             let _ = fs::remove_file(path);
@@ -203,16 +204,14 @@ fn prune(keep: usize) {
 
 /// Returns whether a name was generated, which is to say a start time.
 fn is_unnamed(name: &str) -> bool {
-    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
-    name.split_once('-').is_some_and(|(when, number)| {
-        let when = when.strip_suffix('Z').and_then(|it| it.split_once('T'));
-        let is_time =
-            |(day, time): (&str, &str)| day.len() == 8 && is_number(day) && is_number(time);
-        when.is_some_and(is_time) && is_number(number)
-    })
+    let Some((when, number)) = name.split_once('-') else { return false };
+    let when = when.strip_suffix('Z').and_then(|it| it.split_once('T'));
+    let Some((day, time)) = when.filter(|it| it.0.len() == 8) else { return false };
+    let mut numbers = [day, time, number].into_iter();
+    numbers.all(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
 }
 
-fn opened(path: &Path, name: &str) -> Result<OpenSession> {
+fn open_session(path: &Path, name: &str) -> Result<OpenSession> {
     if let Some(parent) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.with_context(|| format!("cannot create `{}`", parent.display()))?;
@@ -229,7 +228,7 @@ fn opened(path: &Path, name: &str) -> Result<OpenSession> {
 }
 
 /// Returns the path of a session.
-fn path(name: &str) -> Result<PathBuf> {
+fn session_path(name: &str) -> Result<PathBuf> {
     if name.contains('/') || name.ends_with(ENDING) {
         return Ok(PathBuf::from(name));
     }
@@ -238,7 +237,7 @@ fn path(name: &str) -> Result<PathBuf> {
         || name.starts_with('.')
         || !name.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.".contains(c))
     {
-        let fault = CliError::typed(format!("`{name}` is not a valid session name"));
+        let fault = CliError::invalid_input(format!("`{name}` is not a valid session name"));
         return Err(fault.hint(format!("use up to {LONGEST} letters, digits, `-`, `_` and `.`, or a path that contains `/` or ends in `{ENDING}`")).into());
     }
     let directory = directory().context("there is no home directory to save sessions in")?;
@@ -250,7 +249,7 @@ fn directory() -> Option<PathBuf> {
 }
 
 /// Returns the session with the newest message.
-fn latest() -> Option<String> {
+fn latest_session() -> Option<String> {
     session_names().into_iter().max_by_key(|it| last_changed(it))
 }
 
@@ -265,7 +264,7 @@ pub(crate) fn saved_sessions() -> Vec<SavedSession> {
     let mut all: Vec<SavedSession> = session_names()
         .into_iter()
         .filter_map(|name: String| {
-            let path = path(&name).ok()?;
+            let path = session_path(&name).ok()?;
             let metadata = fs::metadata(&path).ok()?;
             let changed = metadata.modified().ok()?;
             Some(SavedSession {
@@ -285,8 +284,8 @@ pub(crate) fn remove(name: &str) -> Result<()> {
     if !session_names().iter().any(|it| it == name) {
         return Err(unknown_session_error(name).into());
     }
-    let path = path(name)?;
-    let _one = opened(&path, name)?;
+    let path = session_path(name)?;
+    let _one = open_session(&path, name)?;
     fs::remove_file(&path).with_context(|| format!("cannot remove `{}`", path.display()))
 }
 
@@ -316,12 +315,12 @@ fn session_names() -> Vec<String> {
 }
 
 fn no_session_error() -> CliError {
-    CliError::typed("there is no session to continue")
+    CliError::invalid_input("there is no session to continue")
 }
 
 fn unknown_session_error(name: &str) -> CliError {
     let kept = session_names();
-    let fault = CliError::typed(format!("there is no session `{name}`"));
+    let fault = CliError::invalid_input(format!("there is no session `{name}`"));
     match nearest(name, kept.iter().map(String::as_str)) {
         Some(near) => fault.hint(did_you_mean(near)),
         None if kept.is_empty() => fault.hint("there are no saved sessions"),

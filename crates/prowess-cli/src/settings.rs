@@ -8,6 +8,7 @@ mod units;
 mod value;
 mod origin;
 mod tables;
+mod limits;
 mod right;
 mod table;
 mod reference;
@@ -19,19 +20,20 @@ use std::{
     sync::Arc,
 };
 
-use prowess::{ContextWindow, Directory, Matching, Memory, Options, Scope, Thresholds};
+use prowess::{ContextWindow, Directory, Matching, Memory, Options, Scope, SizeLimits, Thresholds};
 use prowess_runtime::{Policy, policy::PolicyRule};
 use prowess_sandbox::RunLimits;
 use serde_json::Value as Json;
 
 pub use self::{
+    limits::LimitSettings,
     origin::{ConfigError, ConfigProblem, IgnoredSetting, Setting, SettingOrigin},
     places::Places,
     right::ProjectRight,
     tables::{
-        AgentSettings, DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings,
-        PolicySettings, PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSettings,
-        SkillSettings, SqlSettings, WindowSettings,
+        AgentSettings, DisclosureSettings, MatchingSettings, ModelSettings, PolicySettings,
+        PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSettings, SkillSettings,
+        SqlSettings, WindowSettings,
     },
     units::{bytes, duration, size},
     value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
@@ -70,7 +72,7 @@ pub struct Config {
     /// The files that were read, the one of least precedence first.
     pub files: Vec<PathBuf>,
     /// Files that were found and ignored, each with the reason.
-    pub passed_over: Vec<(PathBuf, &'static str)>,
+    pub ignored_files: Vec<(PathBuf, &'static str)>,
     /// Settings of a project's file that it may not set.
     pub ignored: Vec<IgnoredSetting>,
     /// The project's file, if one was read.
@@ -90,7 +92,7 @@ pub struct ProjectFile {
 
 /// A setting with its documentation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ShownSetting {
+pub struct SettingInfo {
     /// Its table and name, such as `skill.depth`.
     pub key: &'static str,
     /// The current value, without the password of an address.
@@ -101,7 +103,7 @@ pub struct ShownSetting {
     pub origin: SettingOrigin,
     /// The default value in TOML.
     pub default: String,
-    /// The kind of value, such as "a whole number from 0 on".
+    /// The kind of value, such as "a whole number, 0 or more".
     pub kind: String,
     /// A description in one sentence.
     pub about: &'static str,
@@ -117,14 +119,14 @@ impl Config {
     /// Reads the files of all places, each over those before it. All errors are reported at once.
     pub fn load(places: &Places) -> Result<Self, ConfigError> {
         let mut config = Self::default();
-        let mut faults = Vec::new();
-        let (layers, passed_over) = places.layers();
+        let mut problems = Vec::new();
+        let (layers, ignored_files) = places.layers();
         for layer in layers {
             match Reader::open(&layer, places) {
                 Ok(mut reader) => {
                     let had_hosts = config.policy.hosts.value.is_some();
                     reader.read(&mut config.rows());
-                    faults.append(&mut reader.faults);
+                    problems.append(&mut reader.problems);
                     config.ignored.append(&mut reader.ignored);
                     if layer.owner == Owner::Project {
                         let (digest, is_approved) = (reader.digest, reader.is_approved);
@@ -134,38 +136,40 @@ impl Config {
                         config.project = Some(ProjectFile { path, digest, is_approved });
                     }
                 }
-                Err(fault) => faults.push(*fault),
+                Err(problem) => problems.push(*problem),
             }
             config.files.push(layer.file);
         }
-        config.passed_over = passed_over;
-        if faults.is_empty() {
-            faults.extend(config.unlistable());
-            faults.extend(config.disorder());
+        config.ignored_files = ignored_files;
+        if problems.is_empty() {
+            problems.extend(config.check_commands());
+            problems.extend(config.check_thresholds());
         }
-        if faults.is_empty() { Ok(config) } else { Err(ConfigError { faults }) }
+        if problems.is_empty() { Ok(config) } else { Err(ConfigError { problems }) }
     }
 
     /// Returns the options to load skills with; without any source if skills are disabled.
     pub fn options(&self) -> Options {
         let skill = &self.skill;
-        let none = || Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default());
-        let enabled = skill.enabled.value;
-        let prowess_limits = prowess::SizeLimits {
-            max_file_size: skill.max_file_size.value.0,
-            max_skill_size: skill.max_skill_size.value.0,
-            depth: skill.depth.value.get(),
-            ..prowess::SizeLimits::default()
-        };
-        Options {
-            directories: if enabled { self.directories() } else { Vec::new() },
-            sources: if enabled { Vec::new() } else { vec![Arc::new(none())] },
+        let mut options = Options {
             include: skill.include.value.clone(),
             exclude: skill.exclude.value.clone(),
-            limits: prowess_limits,
+            limits: SizeLimits {
+                max_file_size: skill.max_file_size.value.0,
+                max_skill_size: skill.max_skill_size.value.0,
+                depth: skill.depth.value.get(),
+                ..SizeLimits::default()
+            },
             watch: skill.watch.value,
             ..Options::default()
+        };
+        if skill.enabled.value {
+            options.directories = self.directories();
+        } else {
+            let empty = Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default());
+            options.sources = vec![Arc::new(empty)];
         }
+        options
     }
 
     /// Returns the directories to read: the one that is written to, the others, those of presets.
@@ -183,28 +187,21 @@ impl Config {
         &self,
         typed: Option<&Path>,
     ) -> Vec<(Directory, Option<PathBuf>)> {
-        let skill = &self.skill;
-        let folder = |origin: &SettingOrigin| {
-            let own = typed.or(self.project.as_ref().map(|it| &*it.path));
-            let own = own.filter(|it| origin.place().is_some_and(|(path, _)| path == *it));
-            own.and_then(Path::parent).map(Path::to_owned)
-        };
-        let mut directories = Vec::new();
-        if let Some(folder) = folder(&skill.skills_dir.origin) {
-            let named = skill.skills_dir.value.iter().cloned();
-            directories.extend(named.map(|it| (it, Some(folder.clone()))));
+        let SkillSettings { skills_dir, directories, presets, .. } = &self.skill;
+        let file = typed.or(self.project.as_ref().map(|it| &*it.path));
+        let mut all = Vec::new();
+        if let Some(folder) = folder_if_set_in(file, &skills_dir.origin) {
+            all.extend(skills_dir.value.iter().map(|it| (it.clone(), Some(folder.to_owned()))));
         }
-        if let Some(folder) = folder(&skill.directories.origin) {
-            let named = skill.directories.value.iter().cloned();
-            directories.extend(named.map(|it| (it, Some(folder.clone()))));
+        if let Some(folder) = folder_if_set_in(file, &directories.origin) {
+            all.extend(directories.value.iter().map(|it| (it.clone(), Some(folder.to_owned()))));
         }
-        let presets = &skill.presets;
-        let is_named = presets.value.from.is_some() && folder(&presets.origin).is_none();
-        if !is_named {
+        let folder = folder_if_set_in(file, &presets.origin);
+        if presets.value.from.is_none() || folder.is_some() {
             let own = presets.value.directories().filter(|it| it.scope == Scope::Project);
-            directories.extend(own.map(|it| (it, folder(&presets.origin))));
+            all.extend(own.map(|it| (it, folder.map(Path::to_owned))));
         }
-        directories
+        all
     }
 
     /// Returns how skills are chosen for a request.
@@ -234,18 +231,7 @@ impl Config {
 
     /// Returns the limits of a run.
     pub fn limits(&self) -> RunLimits {
-        let limits = &self.limits;
-        RunLimits {
-            timeout: limits.timeout.value,
-            idle: limits.idle.value,
-            cpu: limits.cpu.value,
-            output: limits.output.value.0,
-            memory: limits.memory.value.0,
-            file: limits.file.value.0,
-            work: limits.work.value.0,
-            processes: limits.processes.value.get(),
-            descriptors: limits.descriptors.value.get(),
-        }
+        self.limits.run_limits()
     }
 
     /// Returns the policy. `cwd` is the root if none is set.
@@ -253,25 +239,16 @@ impl Config {
         let set = &self.policy;
         let roots = set.roots.value.as_ref();
         let roots = roots.map(|all| all.iter().map(|it| it.0.clone()).collect());
-        let rules = |it: &RuleSetting| {
-            // A rule's path is a file, or the directory above it.
-            let path = it.path.as_ref().map(|it| it.to_string_lossy().into_owned());
-            let below = path.as_ref().map(|it| Some(format!("{it}/*")));
-            let rule = PolicyRule {
-                tool: it.tool.clone(),
-                skill: it.skill.clone(),
-                command: it.command.clone(),
-                path,
-                decision: it.decision,
-            };
-            let below = below.map(|path| PolicyRule { path, ..rule.clone() });
-            [Some(rule), below].into_iter().flatten()
-        };
         Policy {
-            rules: set.rules.value.iter().flat_map(rules).collect(),
+            rules: set.rules.value.iter().flat_map(policy_rules).collect(),
             approvals: set.approvals.value,
             allowed_tools: set.allowed_tools.value,
-            commands: set.commands.value.iter().map(|it| spelt(it).to_owned()).collect(),
+            commands: set
+                .commands
+                .value
+                .iter()
+                .map(|it| normalize_command(it).to_owned())
+                .collect(),
             hosts: set.hosts.value.clone(),
             are_hosts_public: set.are_hosts_public,
             script_hosts: set.script_hosts.value.clone(),
@@ -288,18 +265,18 @@ impl Config {
     }
 
     /// Returns every setting, in the order of the tables.
-    pub fn settings(&self) -> Vec<ShownSetting> {
+    pub fn settings(&self) -> Vec<SettingInfo> {
         let (mut own, mut defaults) = (self.clone(), Self::default());
         own.rows()
             .into_iter()
             .zip(defaults.rows())
-            .map(|(row, default): (Row<'_>, Row<'_>)| ShownSetting {
+            .map(|(row, default): (Row<'_>, Row<'_>)| SettingInfo {
                 key: row.facts.key,
-                value: row.slot.show(),
-                text: row.slot.text(),
+                value: row.slot.to_json(),
+                text: row.slot.to_toml(),
                 origin: row.slot.origin().clone(),
-                default: default.slot.text(),
-                kind: row.slot.wanted(),
+                default: default.slot.to_toml(),
+                kind: row.slot.expected(),
                 about: row.facts.about,
                 example: row.facts.example,
                 project: row.facts.right,
@@ -310,20 +287,21 @@ impl Config {
 
     /// Returns the problem of a listed command that would allow every program, which a list is
     /// there to prevent, or other programs than meant.
-    fn unlistable(&self) -> Option<ConfigProblem> {
+    fn check_commands(&self) -> Option<ConfigProblem> {
         let commands = &self.policy.commands;
         let (path, line) = commands.origin.place()?;
         let (message, hint) = commands.value.iter().find_map(|entry: &String| {
-            let mut words = spelt(entry).split_ascii_whitespace();
+            let mut words = normalize_command(entry).split_ascii_whitespace();
             let name = words.next().unwrap_or_default();
             if name.is_empty() || name.contains(['*', '?', '[']) {
                 let hint = "list each program that may run, such as `\"ls\"` or `\"git status\"`";
                 let name = if name.is_empty() { entry } else { name };
                 return Some((format!("`{name}` in `policy.commands` names no program"), hint));
             }
-            let hint = "only at the end it matches anything; `\"git log\"` means `git log` followed by anything";
-            let message = || format!("`{entry}` in `policy.commands` has a `*` before its end");
-            words.any(|it| it == "*").then(|| (message(), hint))
+            let hint = "`*` is allowed only at the end; `\"git log\"` means `git log` followed by anything";
+            words
+                .any(|it| it == "*")
+                .then(|| (format!("`{entry}` in `policy.commands` has a `*` before its end"), hint))
         })?;
         Some(ConfigProblem {
             line: Some(line),
@@ -333,7 +311,7 @@ impl Config {
     }
 
     /// Returns a problem between values that are valid by themselves.
-    fn disorder(&self) -> Option<ConfigProblem> {
+    fn check_thresholds(&self) -> Option<ConfigProblem> {
         let DisclosureSettings { brief_at, full_at } = &self.disclosure;
         let error = Thresholds::new(brief_at.value.get(), full_at.value.get()).err()?;
         let set = [full_at, brief_at].into_iter().find_map(|it| it.origin.place());
@@ -346,9 +324,29 @@ impl Config {
     }
 }
 
+/// Returns the folder of a settings file, if a value was set there.
+fn folder_if_set_in<'p>(file: Option<&'p Path>, origin: &SettingOrigin) -> Option<&'p Path> {
+    file.filter(|it| origin.place().is_some_and(|(path, _)| path == *it))?.parent()
+}
+
+/// Returns the rules for a setting: its path is a file, or the directory above it.
+fn policy_rules(it: &RuleSetting) -> impl Iterator<Item = PolicyRule> + use<> {
+    let path = it.path.as_ref().map(|it| it.to_string_lossy().into_owned());
+    let below = path.as_ref().map(|it| Some(format!("{it}/*")));
+    let rule = PolicyRule {
+        tool: it.tool.clone(),
+        skill: it.skill.clone(),
+        command: it.command.clone(),
+        path,
+        decision: it.decision,
+    };
+    let below = below.map(|path| PolicyRule { path, ..rule.clone() });
+    [Some(rule), below].into_iter().flatten()
+}
+
 /// Returns an entry of `policy.commands` as the policy expects it. Every listed command may have
 /// more arguments, so that a trailing ` *` or `:*` adds nothing.
-fn spelt(entry: &str) -> &str {
+fn normalize_command(entry: &str) -> &str {
     let entry = entry.trim();
     let plain = entry.strip_suffix(" *").or_else(|| entry.strip_suffix(":*"));
     plain.unwrap_or(entry).trim_end()

@@ -2,13 +2,13 @@
 
 use std::{
     collections::HashSet,
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
 };
 
 use prowess::{Finding, Library, Skill};
 
-use crate::{commands::count, safe};
+use crate::{commands::count, safe, surroundings::real_path};
 
 /// The number of left-out skills that are named.
 const NAMED: usize = 3;
@@ -36,14 +36,15 @@ impl SkillCount {
     }
 
     /// Counts the skills in these files, as a library would load them.
-    pub(crate) fn among<'a>(paths: impl Iterator<Item = &'a Path>, library: &Library) -> Self {
-        let used: HashSet<PathBuf> = library.all().map(|it| real(&it.origin.path)).collect();
-        let left_out: HashSet<PathBuf> = library.left_out().iter().map(|it| real(it)).collect();
-        let copies: HashSet<PathBuf> = copies(library).map(real).collect();
+    pub(crate) fn of_files<'a>(paths: impl Iterator<Item = &'a Path>, library: &Library) -> Self {
+        let used: HashSet<PathBuf> = library.all().map(|it| real_path(&it.origin.path)).collect();
+        let left_out: HashSet<PathBuf> =
+            library.left_out().iter().map(|it| real_path(it)).collect();
+        let copies: HashSet<PathBuf> = copies(library).map(real_path).collect();
         let mut counted = Self::default();
         for path in paths {
             counted.found += 1;
-            match real(path) {
+            match real_path(path) {
                 it if used.contains(&it) => {}
                 it if left_out.contains(&it) => counted.left_out.push(folder(&it)),
                 it if copies.contains(&it) => counted.copies += 1,
@@ -90,17 +91,13 @@ fn copies(library: &Library) -> impl Iterator<Item = &Path> {
         .collect();
     let used: HashSet<PathBuf> = match copies.is_empty() {
         true => HashSet::new(),
-        false => library.all().map(|it: &Skill| real(&it.origin.path)).collect(),
+        false => library.all().map(|it: &Skill| real_path(&it.origin.path)).collect(),
     };
-    copies.into_iter().filter(move |it| !used.contains(&real(it)))
+    copies.into_iter().filter(move |it| !used.contains(&real_path(it)))
 }
 
 /// Returns the name of the folder of a skill.
 fn folder(path: &Path) -> String {
     let folder = path.parent().and_then(Path::file_name).unwrap_or(path.as_os_str());
     folder.to_string_lossy().into_owned()
-}
-
-fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

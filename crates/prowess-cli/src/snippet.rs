@@ -10,7 +10,7 @@ use prowess_cli::settings::ConfigProblem;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::{
-    printer::{NAME, Printer, broken, labelled, painted},
+    printer::{NAME, Printer, paint, severity_style, wrap_message},
     safe,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 const GUTTER: usize = 14;
 
 /// The parts of a snippet: the message, and its place.
-struct Wrong<'w> {
+struct Problem<'w> {
     severity: Severity,
     code: Option<&'static str>,
     message: &'w str,
@@ -31,7 +31,7 @@ struct Wrong<'w> {
 
 /// Renders a finding for stdout, with the line that it is about if there is one.
 pub(crate) fn render(finding: &Finding, printer: &Printer) -> String {
-    let wrong = Wrong {
+    let problem = Problem {
         severity: finding.severity,
         code: Some(finding.rule.code),
         message: &finding.message,
@@ -41,12 +41,12 @@ pub(crate) fn render(finding: &Finding, printer: &Printer) -> String {
         excerpt: finding.excerpt.as_deref(),
         columns: finding.columns,
     };
-    wrong.render(printer.colored, printer.width)
+    problem.render(printer.colored, printer.width)
 }
 
 /// Renders a problem of a settings file.
 pub(crate) fn render_fault(fault: &ConfigProblem, colored: bool, width: Option<usize>) -> String {
-    let wrong = Wrong {
+    let problem = Problem {
         severity: Severity::Error,
         code: None,
         message: &fault.message,
@@ -56,13 +56,13 @@ pub(crate) fn render_fault(fault: &ConfigProblem, colored: bool, width: Option<u
         excerpt: fault.excerpt.as_deref(),
         columns: fault.columns,
     };
-    wrong.render(colored, width)
+    problem.render(colored, width)
 }
 
 /// The most carets under a line, even if nothing is cut.
 const LONGEST_MARK: usize = 100;
 
-impl Wrong<'_> {
+impl Problem<'_> {
     fn render(&self, colored: bool, width: Option<usize>) -> String {
         // A long line is cut around the marked columns, but not in a pipe.
         let width = width.unwrap_or(usize::MAX >> 1);
@@ -70,7 +70,7 @@ impl Wrong<'_> {
         let room = width.saturating_sub(GUTTER).min(LONGEST_MARK);
         // A blank line has nothing to mark.
         let excerpt = self.excerpt.filter(|it| !it.trim().is_empty());
-        let shown = excerpt.map(|line| SafeLine::new(line, self.columns).within(room));
+        let shown = excerpt.map(|line| SafeLine::new(line, self.columns).fit_mark(room));
         let group = Group::with_level(match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -91,7 +91,7 @@ impl Wrong<'_> {
         if !self.hint.is_empty() {
             let number = self.line.map_or(0, |it| it.to_string().len());
             let room = width.saturating_sub(number + " = help: ".len());
-            let hint = broken(&safe::line(self.hint), room, "").join("\n");
+            let hint = wrap_message(&safe::line(self.hint), room, "").join("\n");
             group = group.element(Level::HELP.message(hint));
         }
         let renderer = if colored { Renderer::styled() } else { Renderer::plain() };
@@ -101,13 +101,13 @@ impl Wrong<'_> {
 
     /// Returns the message, in as many lines as it needs.
     fn headline(&self, colored: bool, width: usize) -> String {
-        let (style, word) = labelled(self.severity);
+        let (style, word) = severity_style(self.severity);
         let label = self.code.map_or(word.to_owned(), |code| format!("{word}[{code}]"));
-        let text = broken(&format!("{label}: {}", safe::line(self.message)), width, "  ");
+        let text = wrap_message(&format!("{label}: {}", safe::line(self.message)), width, "  ");
         let text = text.join("\n");
         let rest = text.strip_prefix(&label).unwrap_or(&text);
-        let rest = rest.split('\n').map(|it| painted(it, NAME, colored)).collect::<Vec<_>>();
-        format!("{}{}", painted(&label, style, colored), rest.join("\n"))
+        let rest = rest.split('\n').map(|it| paint(it, NAME, colored)).collect::<Vec<_>>();
+        format!("{}{}", paint(&label, style, colored), rest.join("\n"))
     }
 }
 
@@ -131,7 +131,7 @@ impl SafeLine {
     }
 
     /// Shortens the mark to the room: a wider one would make the whole line be printed.
-    fn within(mut self, room: usize) -> Self {
+    fn fit_mark(mut self, room: usize) -> Self {
         let mut used = 0;
         let fits = self.text[self.start..self.end].chars().take_while(|c| {
             used += c.width().unwrap_or(0);

@@ -8,7 +8,7 @@ use prowess_runtime::{
 #[cfg(feature = "mcp")]
 use serde_json::{Value as Json, json};
 
-use crate::{markdown::wrapped, printer::Printer, safe};
+use crate::{markdown::wrap, printer::Printer, safe};
 
 /// The least width of a text, however narrow the terminal is.
 const NARROWEST: usize = 20;
@@ -31,7 +31,7 @@ pub(crate) fn print(
             let head = format!("{name} ({kind}{required})");
             let head = safe::line(&head);
             let head = match printer.width {
-                Some(width) => wrapped(&head, room(width, &indent), "  "),
+                Some(width) => wrap(&head, room(width, &indent), "  "),
                 None => vec![head.into_owned()],
             };
             let head = head.join(&format!("\n{indent}"));
@@ -59,7 +59,7 @@ fn text(head: &str, text: &str, indent: &str, printer: &mut Printer) -> Result<(
         None => printer.line(format_args!("{head}  {text}")),
         Some(width) => {
             printer.line(head)?;
-            for line in wrapped(&text, room(width, indent) - 2, "") {
+            for line in wrap(&text, room(width, indent) - 2, "") {
                 printer.line(format_args!("{indent}  {}", printer.dim(&line)))?;
             }
             Ok(())

@@ -19,7 +19,7 @@ use prowess_runtime::{
     Authorizer, Launcher, Outcome, Policy, SkillProvider, Tool, Toolbox,
     policy::Roots,
     sandbox::Root,
-    skill::Active,
+    skill::ActiveSkills,
     toolbox::Calls,
     tools::{ExecuteCommand, FileOperations, ReadFile, RunSkill, UseSkill, skill_tools},
 };
@@ -30,7 +30,7 @@ use crate::{
     approver::noting_approver,
     arguments::Global,
     context,
-    host::{self, LimitArgs, history, state},
+    host::{self, PermissionArgs, history, state},
     printer::Printer,
     secrets,
 };
@@ -54,14 +54,14 @@ pub(crate) struct Kit {
     pub(crate) authorizer: Arc<Authorizer>,
     /// Starts the MCP servers of skills.
     #[cfg(feature = "mcp")]
-    pub(crate) starter: McpLauncher,
+    pub(crate) server_launcher: McpLauncher,
 }
 
 /// Returns all tools with the skills of a provider; none of them reads or writes the withheld
 /// files, such as a key file.
 pub(crate) fn toolbox(
     caller: Caller,
-    running: &LimitArgs,
+    running: &PermissionArgs,
     provider: &Arc<dyn SkillProvider>,
     global: &Global,
     withheld: &[PathBuf],
@@ -71,7 +71,7 @@ pub(crate) fn toolbox(
     let config = context::config(global)?;
     let mut authorizer = running.authorizer(&config);
     if caller == Caller::Model {
-        authorizer.approver = host::recording(noting_approver(running.yes));
+        authorizer.approver = host::recording_approver(noting_approver(running.yes));
     }
     authorizer.policy.withheld.extend_from_slice(withheld);
     // The key file is among them; a file with anything else is not a key file.
@@ -79,26 +79,24 @@ pub(crate) fn toolbox(
     let files = files.chain(config.model.key_file.value.as_deref());
     #[cfg(feature = "http")]
     let known_secrets = secrets::known_secrets(&config, files.clone());
-    let keys = secrets::keys(None).into_iter();
-    let keys = keys.chain(files.flat_map(|it| secrets::keys(Some(it))));
-    authorizer.audit = authorizer.audit.masking(keys.collect());
+    authorizer.audit = authorizer.audit.masking(secrets::keys(files));
     let authorizer = Arc::new(authorizer);
     let policy = &authorizer.policy;
-    let active = Arc::new(Active::new(provider.clone()));
+    let active = Arc::new(ActiveSkills::new(provider.clone()));
     if policy.roots.is_empty() {
         printer.note("the working directory is your home directory or a directory above it, so tools cannot use files; `--root DIR` or `policy.roots` in your own settings allows a directory");
     }
-    let roots = Arc::new(roots(policy, printer));
+    let roots = Arc::new(open_roots(policy, printer));
     let limits = running.limits(&config);
     let sandbox = running.sandbox(&config, launcher.clone());
     let directory = env::current_dir().context("there is no working directory")?;
-    let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
-    let executor = running.executor(&config, policy, launcher.clone()).map_err(failed)?;
-    let executor = host::preparing(executor, &config, launcher, &authorizer);
+    let executor = running.executor(&config, policy, launcher.clone()).map_err(to_error)?;
+    let executor = host::with_preparation(executor, &config, launcher, &authorizer);
     #[cfg(feature = "mcp")]
-    let starter = running.starter(&config, authorizer.clone(), sandbox.clone()).map_err(failed)?;
+    let server_launcher =
+        running.server_launcher(&config, authorizer.clone(), sandbox.clone()).map_err(to_error)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
-    let commands = commands.with_gate(authorizer.clone());
+    let commands = commands.with_authorizer(authorizer.clone());
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     if config.skill.enabled.value {
         tools.push(Arc::new(UseSkill { active: active.clone() }));
@@ -126,12 +124,14 @@ pub(crate) fn toolbox(
     }
     #[cfg(not(feature = "sql"))]
     if config.sql.url.value.is_some() {
-        let why = crate::features::lacking("SQL", "sql");
+        let why = crate::features::missing_feature("SQL", "sql");
         printer.warning(&format!("`sql.url` is not used: {why}"));
     }
     if caller == Caller::Person {
-        let skills = || skill_tools(&provider.library(), &tools, &executor);
-        tools.extend(printer.during("turning skills into tools", skills));
+        let skills = printer.with_progress("turning skills into tools", || {
+            skill_tools(&provider.library(), &tools, &executor)
+        });
+        tools.extend(skills);
     }
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
     let toolbox = Toolbox::new(authorizer.clone()).with_calls(calls).with_active(active);
@@ -140,13 +140,17 @@ pub(crate) fn toolbox(
         toolbox,
         authorizer,
         #[cfg(feature = "mcp")]
-        starter,
+        server_launcher,
     })
+}
+
+fn to_error(outcome: Box<Outcome>) -> anyhow::Error {
+    anyhow::Error::msg(outcome.message.unwrap_or_default())
 }
 
 /// Returns the directories that files are confined to; those that do not exist are reported and
 /// left out.
-fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
+fn open_roots(policy: &Policy, printer: &mut Printer) -> Roots {
     let mut roots = Vec::new();
     for path in &policy.roots {
         match Root::open(path) {

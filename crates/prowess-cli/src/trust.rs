@@ -14,15 +14,16 @@ use prowess_runtime::approval::TrustFile;
 
 use crate::{
     arguments::Global,
-    context::{self, quoted},
+    context::{self, shell_quote},
     host,
     printer::{self, Printer},
     safe,
+    surroundings::real_path,
 };
 
-/// Leaves out the directories of untrusted projects, with a note, for skills that act. Asks the
-/// person at the terminal, if there is one and nothing was decided yet.
-pub(crate) fn acting(
+/// Returns the options without the directories of untrusted projects, with a note, for skills that
+/// act. Asks the person at the terminal, if there is one and nothing was decided yet.
+pub(crate) fn ask_for_trust(
     config: &Config,
     global: &Global,
     is_trusted: bool,
@@ -31,12 +32,12 @@ pub(crate) fn acting(
     if is_trusted {
         return global.clone();
     }
-    without_untrusted(config, global, Manner::Ask, printer)
+    leave_out_untrusted(config, global, UndecidedTrust::Ask, printer)
 }
 
-/// Like [`acting`], where only skills of these names act: nobody is asked about a project without
-/// them.
-pub(crate) fn acting_as<'a>(
+/// Like [`ask_for_trust`], where only skills of these names act: nobody is asked about a project
+/// without them.
+pub(crate) fn ask_for_trust_in<'a>(
     mut names: impl Iterator<Item = &'a str>,
     config: &Config,
     global: &Global,
@@ -47,43 +48,39 @@ pub(crate) fn acting_as<'a>(
         return Ok(global.clone());
     }
     let library = Library::load(&context::options(config, global))?;
-    let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
     let directories: Vec<PathBuf> = context::directories_of_project(config, global)
         .iter()
-        .map(|it| real(&context::resolve(&it.0, global)))
+        .map(|it| real_path(&context::resolve(&it.0, global)))
         .collect();
-    let manner = if names.any(|name: &str| {
+    let is_about_project = names.any(|name| {
         let skill = library.get(name).or_else(|| library.for_tool(name));
-        let path = skill.map(|it| real(&it.origin.path));
+        let path = skill.map(|it| real_path(&it.origin.path));
         path.is_some_and(|it| directories.iter().any(|dir| it.starts_with(dir)))
-    }) {
-        Manner::Ask
-    } else {
-        Manner::Quiet
-    };
-    Ok(without_untrusted(config, global, manner, printer))
+    });
+    let how = if is_about_project { UndecidedTrust::Ask } else { UndecidedTrust::LeaveOut };
+    Ok(leave_out_untrusted(config, global, how, printer))
 }
 
-/// Like [`acting`], for commands that only show what an agent would have, and ask nobody.
-pub(crate) fn trusted_only(config: &Config, global: &Global, printer: &mut Printer) -> Global {
-    without_untrusted(config, global, Manner::Note, printer)
+/// Like [`ask_for_trust`], for commands that only show what an agent would have, and ask nobody.
+pub(crate) fn without_untrusted(config: &Config, global: &Global, printer: &mut Printer) -> Global {
+    leave_out_untrusted(config, global, UndecidedTrust::Note, printer)
 }
 
-/// The treatment of an undecided project.
+/// What to do about an undecided project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum UndecidedTrust {
     /// Ask the person at the terminal, and note what is left out.
     Ask,
     /// Note what is left out.
     Note,
     /// Leave it out silently.
-    Quiet,
+    LeaveOut,
 }
 
-fn without_untrusted(
+fn leave_out_untrusted(
     config: &Config,
     global: &Global,
-    manner: Manner,
+    how: UndecidedTrust,
     printer: &mut Printer,
 ) -> Global {
     let mut acting = global.clone();
@@ -98,7 +95,7 @@ fn without_untrusted(
             Some(folder) => folder,
             None => project_of(global.cwd.as_deref().unwrap_or(Path::new("."))),
         };
-        let folder = fs::canonicalize(&folder).unwrap_or(folder);
+        let folder = real_path(&folder);
         if is_home(&folder) {
             continue;
         }
@@ -107,12 +104,12 @@ fn without_untrusted(
             None => projects.push((folder, vec![path])),
         }
     }
-    let file = file();
+    let file = trust_file();
     for (folder, directories) in projects {
         let (there, later): (Vec<_>, Vec<_>) = directories.into_iter().partition(|it| has_any(it));
         let may_act = match there.is_empty() {
             true => decision(&folder, file.as_ref(), printer) == Some(true),
-            false => may_act(&folder, &there, file.as_ref(), manner, printer),
+            false => may_act(&folder, &there, file.as_ref(), how, printer),
         };
         if !may_act {
             acting.leaves_out_skills |= !there.is_empty();
@@ -140,9 +137,10 @@ pub(crate) fn is_needed(directory: &Path, global: &Global) -> bool {
     context::directories_of_project(&config, global).into_iter().any(|(it, folder)| {
         let folder =
             folder.unwrap_or_else(|| project_of(global.cwd.as_deref().unwrap_or(Path::new("."))));
-        let folder = fs::canonicalize(&folder).unwrap_or(folder);
-        let decision = || file().and_then(|it| it.decision(&folder).ok().flatten());
-        context::resolve(&it, global) == directory && !is_home(&folder) && decision() != Some(true)
+        let folder = real_path(&folder);
+        context::resolve(&it, global) == directory
+            && !is_home(&folder)
+            && trust_file().and_then(|it| it.decision(&folder).ok().flatten()) != Some(true)
     })
 }
 
@@ -152,26 +150,29 @@ fn has_any(directory: &Path) -> bool {
 }
 
 /// Returns the file of decisions; `None` without a home directory.
-pub(crate) fn file() -> Option<TrustFile> {
+pub(crate) fn trust_file() -> Option<TrustFile> {
     host::state().map(TrustFile::at)
 }
 
 /// Returns the project of a folder: its repository, unless that is the whole home directory.
 pub(crate) fn project_of(folder: &Path) -> PathBuf {
-    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let home = home();
-    let holds_home = |it: &Path| home.as_deref().is_some_and(|home| home.starts_with(it));
-    // Anybody can make a repository of a directory such as `/tmp`.
-    let owner = |it: &Path| fs::metadata(it).map(|it| it.uid()).ok();
-    let is_open = |it: &Path| fs::metadata(it).is_ok_and(|it| it.mode() & 0o002 != 0);
+    let folder = real_path(folder);
     let repository = folder.ancestors().find(|it| it.join(".git").exists());
+    let is_above_home =
+        repository.is_some_and(|it| home().is_some_and(|home| home.starts_with(it)));
     repository
-        .filter(|it: &&Path| {
-            let owners = [owner(it), owner(&it.join(".git"))];
-            !holds_home(it) && !is_open(it) && owners.iter().all(|it| *it == owner(&folder))
-        })
+        .filter(|it| !is_above_home && is_repository_of_owner(it, &folder))
         .unwrap_or(&folder)
         .to_owned()
+}
+
+/// Returns whether a repository belongs to the owner of a folder in it, and only they can write to
+/// it. Anybody can make a repository of a directory such as `/tmp`.
+fn is_repository_of_owner(repository: &Path, folder: &Path) -> bool {
+    let metadata = [repository, &repository.join(".git"), folder].map(|it| fs::metadata(it).ok());
+    let is_writable_by_all = metadata[0].as_ref().is_some_and(|it| it.mode() & 0o002 != 0);
+    let [repository, git, folder] = metadata.map(|it| Some(it?.uid()));
+    !is_writable_by_all && repository == folder && git == folder
 }
 
 /// Returns whether a settings file named on the command line belongs to a project, not to the user:
@@ -204,18 +205,19 @@ fn may_act(
     folder: &Path,
     directories: &[PathBuf],
     file: Option<&TrustFile>,
-    manner: Manner,
+    how: UndecidedTrust,
     printer: &mut Printer,
 ) -> bool {
-    let is_asked = manner == Manner::Ask && io::stdin().is_terminal() && io::stderr().is_terminal();
+    let is_asked =
+        how == UndecidedTrust::Ask && io::stdin().is_terminal() && io::stderr().is_terminal();
     let here = env::current_dir().and_then(fs::canonicalize);
     let is_here = here.is_ok_and(|it| project_of(&it) == folder);
-    let typed = if is_here { ".".to_owned() } else { quoted(&folder.to_string_lossy()) };
+    let typed = if is_here { ".".to_owned() } else { shell_quote(&folder.to_string_lossy()) };
     let mut is_remembered = false;
     match decision(folder, file, printer) {
         Some(true) => return true,
         None if is_asked => {
-            let answer = ask(folder, directories);
+            let answer = ask_person(folder, directories);
             if let (Some(answer), Some(file)) = (answer, file) {
                 match file.decide(folder, answer) {
                     Ok(_) => is_remembered = true,
@@ -235,7 +237,7 @@ fn may_act(
         }
         Some(false) | None => {}
     }
-    if manner == Manner::Quiet {
+    if how == UndecidedTrust::LeaveOut {
         return false;
     }
     let why = match is_remembered {
@@ -244,31 +246,27 @@ fn may_act(
             format!("because this project is not trusted; use `prowess trust {typed}` to trust it")
         }
     };
-    printer.note(&format!("the skills in {} are left out, {why}", listed(directories, folder)));
+    printer.note(&format!("the skills in {} are left out, {why}", list_below(directories, folder)));
     false
 }
 
 /// Asks the person at the terminal; `None` if the answer is neither yes nor no.
-fn ask(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
+fn ask_person(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
     let question = format!(
         "This project has skills in {}. Skills can run scripts and give instructions to the agent. Do you trust `{}`?",
-        safe::for_approval(&safe::line(&listed(directories, folder))),
+        safe::for_approval(&safe::line(&list_below(directories, folder))),
         safe::for_approval(&safe::line(&folder.to_string_lossy())),
     );
     printer::confirm(&question).ok().flatten()
 }
 
 /// Lists directories, relative to their project.
-fn listed(directories: &[PathBuf], folder: &Path) -> String {
-    directories
-        .iter()
-        .map(|it: &PathBuf| {
-            let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());
-            let within = real.strip_prefix(folder).unwrap_or(it);
-            format!("`{}`", within.display())
-        })
-        .collect::<Vec<_>>()
-        .join(", ")
+fn list_below(directories: &[PathBuf], folder: &Path) -> String {
+    let names = directories.iter().map(|it| {
+        let real = real_path(it);
+        format!("`{}`", real.strip_prefix(folder).unwrap_or(it).display())
+    });
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn is_home(folder: &Path) -> bool {

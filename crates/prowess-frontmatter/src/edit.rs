@@ -6,7 +6,7 @@ use crate::{
     read::{MAX_KEY, UnsupportedYaml, read},
     split::{Block, Lines, split},
     value::{Field, Kind, Value},
-    write::{inline, one_line, quoted, scalar},
+    write::{double_quote, inline, one_line, scalar},
 };
 
 /// An edit was not made; the text is unchanged.
@@ -48,7 +48,7 @@ impl fmt::Display for EditError {
                 f.write_str("the frontmatter cannot be read, so it is not edited")
             }
             Self::NoSuchKey => f.write_str("there is no such key"),
-            Self::KeyTaken => f.write_str("the key is there already"),
+            Self::KeyTaken => f.write_str("the key already exists"),
             Self::KeyTooLong => f.write_str("the key is too long"),
             Self::NotMovable => f.write_str("the value cannot be moved"),
         }
@@ -58,7 +58,7 @@ impl fmt::Display for EditError {
 /// Sets the top-level `key` to `value`, written on one line; a new key comes last.
 pub fn set(text: &str, key: &str, value: &Value<'_>) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
-    let Some(field) = only(&fields, key)? else {
+    let Some(field) = find_unique(&fields, key)? else {
         let end = block.start + block.text.len();
         return Ok(splice(text, &[(end..end, &new_line(text, key, value)?)]));
     };
@@ -75,32 +75,32 @@ pub fn set_within(
 ) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
     let line = new_line(text, key, value)?;
-    let Some(map) = only(&fields, under)? else {
+    let Some(map) = find_unique(&fields, under)? else {
         let end = block.start + block.text.len();
-        let made = [&new_key(under)?, ":", line_end(text), &indented(&line, 2)].concat();
+        let made = [&new_key(under)?, ":", line_end(text), &indent(&line, 2)].concat();
         return Ok(splice(text, &[(end..end, &made)]));
     };
     let inner = lines_of(text, block, map)?;
-    if let Some(field) = only(inner, key)? {
+    if let Some(field) = find_unique(inner, key)? {
         return Ok(with_value(text, block, field, value));
     }
     let column = column(block, &inner[0]);
-    let at = line_behind(text, block.start + map.span.end);
-    Ok(splice(text, &[(at..at, &indented(&line, column))]))
+    let at = line_after(text, block.start + map.span.end);
+    Ok(splice(text, &[(at..at, &indent(&line, column))]))
 }
 
 /// Removes `key` from the top-level map `under`, and the map with its last key.
 pub fn remove_within(text: &str, under: &str, key: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
-    let map = only(&fields, under)?.ok_or(EditError::NoSuchKey)?;
+    let map = find_unique(&fields, under)?.ok_or(EditError::NoSuchKey)?;
     let inner = lines_of(text, block, map)?;
-    let field = only(inner, key)?.ok_or(EditError::NoSuchKey)?;
+    let field = find_unique(inner, key)?.ok_or(EditError::NoSuchKey)?;
     if inner.len() == 1 {
         return remove(text, under);
     }
     let start = line_start(text, block.start + field.key_span.start);
     let end = block.start + field.span.end.max(field.key_span.end);
-    Ok(splice(text, &[(start..line_behind(text, end), "")]))
+    Ok(splice(text, &[(start..line_after(text, end), "")]))
 }
 
 /// Returns the fields of a map with a line for each; a map in braces has no lines to edit.
@@ -151,24 +151,24 @@ fn with_value(text: &str, block: Block<'_>, field: &Field<'_>, value: &Value<'_>
         return splice(text, &[(span, &written)]);
     }
     // The old value is on lines of its own; a comment may follow the colon.
-    let lines = line_start(text, span.start)..line_behind(text, span.end);
+    let lines = line_start(text, span.start)..line_after(text, span.end);
     splice(text, &[(colon..colon, &format!(" {written}")), (lines, "")])
 }
 
 /// Removes the top-level `key`, with the lines of its value.
 pub fn remove(text: &str, key: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
-    let field = only(&fields, key)?.ok_or(EditError::NoSuchKey)?;
+    let field = find_unique(&fields, key)?.ok_or(EditError::NoSuchKey)?;
     let start = block.start + field.key_span.start;
     let end = block.start + field.span.end.max(field.key_span.end);
-    Ok(splice(text, &[(start..line_behind(text, end), "")]))
+    Ok(splice(text, &[(start..line_after(text, end), "")]))
 }
 
 /// Renames the top-level `key` to `new`.
 pub fn rename(text: &str, key: &str, new: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
-    let field = only(&fields, key)?.ok_or(EditError::NoSuchKey)?;
-    if key != new && only(&fields, new)?.is_some() {
+    let field = find_unique(&fields, key)?.ok_or(EditError::NoSuchKey)?;
+    if key != new && find_unique(&fields, new)?.is_some() {
         return Err(EditError::KeyTaken);
     }
     let span = block.start + field.key_span.start..block.start + field.key_span.end;
@@ -180,12 +180,12 @@ pub fn quote(text: &str, path: &[&str]) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
     let mut fields = &fields[..];
     for (depth, key) in path.iter().enumerate() {
-        let field = only(fields, key)?.ok_or(EditError::NoSuchKey)?;
+        let field = find_unique(fields, key)?.ok_or(EditError::NoSuchKey)?;
         match &field.value {
             Value::Map(inner) => fields = inner,
             Value::Scalar(scalar) if depth + 1 == path.len() => {
                 let span = block.start + field.span.start..block.start + field.span.end;
-                return Ok(splice(text, &[(span, &quoted(&scalar.text))]));
+                return Ok(splice(text, &[(span, &double_quote(&scalar.text))]));
             }
             Value::Scalar(_) | Value::List(_) | Value::Empty => break,
         }
@@ -198,28 +198,28 @@ pub fn quote(text: &str, path: &[&str]) -> Result<String, EditError> {
 /// quoted.
 pub fn nest(text: &str, key: &str, under: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
-    let field = only(&fields, key)?.ok_or(EditError::NoSuchKey)?;
+    let field = find_unique(&fields, key)?.ok_or(EditError::NoSuchKey)?;
     let Value::Scalar(scalar) = &field.value else { return Err(EditError::NotMovable) };
     if scalar.kind() == Kind::Null {
         return Err(EditError::NotMovable);
     }
     let span = block.start + field.span.start..block.start + field.span.end;
-    let lines = block.start + field.key_span.start..line_behind(text, span.end);
+    let lines = block.start + field.key_span.start..line_after(text, span.end);
     let value = match scalar.kind() {
         Kind::Text => Cow::Borrowed(&text[span.clone()]),
-        _ => Cow::Owned(quoted(&scalar.text)),
+        _ => Cow::Owned(double_quote(&scalar.text)),
     };
     let moved = [&text[lines.start..span.start], &value, &text[span.end..lines.end]].concat();
-    let Some(map) = only(&fields, under)? else {
-        let map = [&new_key(under)?, ":", line_end(&moved), &indented(&moved, 2)].concat();
+    let Some(map) = find_unique(&fields, under)? else {
+        let map = [&new_key(under)?, ":", line_end(&moved), &indent(&moved, 2)].concat();
         return Ok(splice(text, &[(lines, &map)]));
     };
     let inner = lines_of(text, block, map)?;
     if inner.iter().any(|it| it.key == key) {
         return Err(EditError::KeyTaken);
     }
-    let moved = indented(&moved, column(block, &inner[0]));
-    let at = line_behind(text, block.start + map.span.end);
+    let moved = indent(&moved, column(block, &inner[0]));
+    let at = line_after(text, block.start + map.span.end);
     Ok(if at <= lines.start {
         splice(text, &[(at..at, &moved), (lines, "")])
     } else {
@@ -231,11 +231,10 @@ pub fn nest(text: &str, key: &str, under: &str) -> Result<String, EditError> {
 pub fn remove_repeats(text: &str, key: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
     let mut same = fields.iter().filter(|it| it.key == key);
-    let first = same.next().ok_or(EditError::NoSuchKey)?;
-    let said = |field: &Field<'_>| inline(&field.value);
-    let repeats = same.filter(|it| said(it) == said(first)).map(|it| {
+    let first = inline(&same.next().ok_or(EditError::NoSuchKey)?.value);
+    let repeats = same.filter(|it| inline(&it.value) == first).map(|it| {
         let end = block.start + it.span.end.max(it.key_span.end);
-        (block.start + it.key_span.start..line_behind(text, end), "")
+        (block.start + it.key_span.start..line_after(text, end), "")
     });
     Ok(splice(text, &repeats.collect::<Vec<_>>()))
 }
@@ -245,17 +244,16 @@ pub fn delimit(text: &str) -> Result<String, EditError> {
     let (mark, plain) = text.split_at(mark_length(text));
     let document = split(plain);
     let block = document.frontmatter.ok_or(EditError::NoFrontmatter)?;
-    let end = |line: &str| line.len() - line.trim_end_matches(['\n', '\r']).len();
     let (opening, closing) = (0..block.start, block.start + block.text.len()..document.body.start);
     let [first, last] = [&opening, &closing].map(|range| {
         let line = &plain[range.clone()];
-        format!("---{}", &line[line.len() - end(line)..])
+        format!("---{}", &line[line.trim_end_matches(['\n', '\r']).len()..])
     });
     Ok(mark.to_owned() + &splice(plain, &[(opening, &first), (closing, &last)]))
 }
 
 /// Returns lines indented by this many further columns.
-fn indented(lines: &str, columns: usize) -> String {
+fn indent(lines: &str, columns: usize) -> String {
     let blanks = " ".repeat(columns);
     let mut out = String::with_capacity(lines.len() + columns);
     for line in Lines::new(lines) {
@@ -286,7 +284,10 @@ fn mark_length(text: &str) -> usize {
 }
 
 /// Returns the field called `key`; a duplicate one cannot be edited.
-fn only<'f, 'a>(fields: &'f [Field<'a>], key: &str) -> Result<Option<&'f Field<'a>>, EditError> {
+fn find_unique<'f, 'a>(
+    fields: &'f [Field<'a>],
+    key: &str,
+) -> Result<Option<&'f Field<'a>>, EditError> {
     let mut found = fields.iter().filter(|it| it.key == key);
     let first = found.next();
     if found.next().is_some() { Err(EditError::KeyTaken) } else { Ok(first) }
@@ -303,7 +304,7 @@ fn line_start(text: &str, at: usize) -> usize {
 }
 
 /// Returns the position after the end of the line that contains `at`.
-fn line_behind(text: &str, at: usize) -> usize {
+fn line_after(text: &str, at: usize) -> usize {
     let Some(end) = text[at..].find(['\n', '\r']) else { return text.len() };
     let end = at + end;
     if text[end..].starts_with("\r\n") { end + 2 } else { end + 1 }

@@ -40,7 +40,7 @@ impl Error for UnsupportedYaml {}
 pub fn read(text: &str) -> Result<Vec<Field<'_>>, UnsupportedYaml> {
     let mut reader = Reader { text, at: 0, line_end: 0, line: 1, end: 0, depth: 0, values: 0 };
     reader.begin_line(0);
-    if let Some(what) = scan::forbidden(text) {
+    if let Some(what) = scan::find_forbidden(text) {
         return reader.refuse(what);
     }
     let fields = match reader.indent()? {
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ReadResult<T>) -> ReadResult<T> {
+    fn with_nesting<T>(&mut self, read: impl FnOnce(&mut Self) -> ReadResult<T>) -> ReadResult<T> {
         if self.depth == MAX_DEPTH {
             return self.refuse("nested too deep");
         }
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
             Some(b'"' | b'\'') => {
                 let quoted = scan::quoted(self.text, self.at, 0);
                 let Some(quoted) = quoted.filter(|it| it.lines == 0) else {
-                    return self.refuse("a quoted key that does not end");
+                    return self.refuse("an unclosed quote in a key");
                 };
                 let length = quoted.end - start;
                 let behind = self.text[quoted.end..].trim_start_matches([' ', '\t']);
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
             None | Some(b' ' | b'\t' | b'\n' | b'\r')
         );
         if self.text.as_bytes().get(colon) != Some(&b':') || !ends {
-            return self.refuse("a key without a colon and a space behind it");
+            return self.refuse("a key without a colon and a space after it");
         }
         if length > MAX_KEY {
             return self.refuse("a key that is too long");
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
                 if !item {
                     return Ok((Value::Empty, None));
                 }
-                Ok((self.deeper(|it| it.list(column))?, Some(start)))
+                Ok((self.with_nesting(|it| it.list(column))?, Some(start)))
             }
             _ => Ok((Value::Empty, None)),
         }
@@ -273,9 +273,9 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let value = if self.at_item() {
             self.at -= column;
-            self.deeper(|it| it.list(column))?
+            self.with_nesting(|it| it.list(column))?
         } else if self.at_key() {
-            Value::Map(self.deeper(|it| it.map(column, MapStart::Inline))?)
+            Value::Map(self.with_nesting(|it| it.map(column, MapStart::Inline))?)
         } else {
             self.inline(parent)?
         };
@@ -326,7 +326,7 @@ impl<'a> Reader<'a> {
                 return self.refuse("a list within a list item");
             } else if self.at_key() {
                 let column = indent + self.at - dash;
-                items.push(Value::Map(self.deeper(|it| it.map(column, MapStart::Inline))?));
+                items.push(Value::Map(self.with_nesting(|it| it.map(column, MapStart::Inline))?));
             } else {
                 items.push(self.inline(indent)?);
             }
@@ -354,7 +354,7 @@ impl<'a> Reader<'a> {
 
     fn quoted(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         let Some(quoted) = scan::quoted(self.text, self.at, parent + 1) else {
-            return self.refuse("a quoted value that does not end, or a bad escape in it");
+            return self.refuse("an unclosed quote or an invalid escape in a value");
         };
         match quoted.lines {
             0 => self.at = quoted.end,
@@ -419,7 +419,7 @@ impl<'a> Reader<'a> {
     /// Parses a block scalar: `|` or `>`, with its indicators.
     fn block(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         let Some(header) = scan::block_header(self.rest()) else {
-            return self.refuse("text behind `|` or `>`");
+            return self.refuse("text after `|` or `>`");
         };
         let header_end = self.at + header.length;
         self.next_line();
@@ -435,12 +435,12 @@ impl<'a> Reader<'a> {
     /// Parses a flow collection, including its closing bracket.
     fn flow(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         match self.byte(0) {
-            Some(b'[') => self.deeper(|it| it.flow_list(parent)),
-            Some(b'{') => self.deeper(|it| it.flow_map(parent)),
+            Some(b'[') => self.with_nesting(|it| it.flow_list(parent)),
+            Some(b'{') => self.with_nesting(|it| it.flow_map(parent)),
             Some(b'"' | b'\'') => self.quoted(parent),
             _ => {
                 let Some(text) = scan::flow_plain(self.rest()) else {
-                    return self.refuse("an odd value inside brackets");
+                    return self.refuse("an unsupported value inside brackets");
                 };
                 self.at += text.len();
                 Ok(scalar(Cow::Borrowed(text.trim_end_matches([' ', '\t'])), Style::Plain))
@@ -503,7 +503,7 @@ impl<'a> Reader<'a> {
         match self.byte(0) {
             Some(b',') => self.at += 1,
             Some(byte) if byte == closing => {}
-            _ => return self.refuse("brackets that do not end"),
+            _ => return self.refuse("an unclosed bracket"),
         }
         Ok(())
     }
@@ -518,7 +518,7 @@ impl<'a> Reader<'a> {
             self.next_line();
             match self.indent()? {
                 Some(column) if column > parent => {}
-                _ => return self.refuse("brackets that do not end"),
+                _ => return self.refuse("an unclosed bracket"),
             }
         }
     }

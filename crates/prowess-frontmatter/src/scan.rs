@@ -5,17 +5,13 @@ use std::borrow::Cow;
 use crate::split::Lines;
 
 /// Returns the name of a character that is forbidden in a frontmatter, if there is one.
-pub(crate) fn forbidden(text: &str) -> Option<&'static str> {
+pub(crate) fn find_forbidden(text: &str) -> Option<&'static str> {
     let bytes = text.as_bytes();
-    let suspect = |byte: u8| {
-        (byte < 32 && !matches!(byte, b'\t' | b'\n' | b'\r'))
-            || matches!(byte, 127 | 0xC2 | 0xE2 | 0xEF)
-    };
     // A loop over every byte without an early exit can be vectorized.
-    if !bytes.iter().fold(false, |any, byte| any | suspect(*byte)) {
+    if !bytes.iter().fold(false, |any, byte| any | is_suspect(*byte)) {
         return None;
     }
-    let mut odd = bytes.iter().enumerate().filter(|(_, byte)| suspect(**byte));
+    let mut odd = bytes.iter().enumerate().filter(|(_, byte)| is_suspect(**byte));
     odd.find_map(|(at, byte)| match (byte, &bytes[at + 1..]) {
         (0xC2, [0x80..=0x9F, ..]) => Some("a control character"),
         (0xE2, [0x80, 0xA8 | 0xA9, ..]) => Some("a Unicode line separator"),
@@ -23,6 +19,12 @@ pub(crate) fn forbidden(text: &str) -> Option<&'static str> {
         (0xC2 | 0xE2 | 0xEF, _) => None,
         _ => Some("a control character"),
     })
+}
+
+/// Whether a byte is a control character, or begins a character that may be forbidden.
+fn is_suspect(byte: u8) -> bool {
+    (byte < 32 && !matches!(byte, b'\t' | b'\n' | b'\r'))
+        || matches!(byte, 127 | 0xC2 | 0xE2 | 0xEF)
 }
 
 /// Whether a plain scalar may begin like `text`.
@@ -88,15 +90,15 @@ pub(crate) fn flow_plain(line: &str) -> Option<&str> {
         return None;
     }
     let bytes = line.as_bytes();
-    let ends = |at: usize| match bytes[at] {
+    let end = (0..bytes.len()).find(|at| match bytes[*at] {
         b',' | b'[' | b']' | b'{' | b'}' => true,
         b':' => matches!(
             bytes.get(at + 1),
             None | Some(b' ' | b'\t' | b',' | b'[' | b']' | b'{' | b'}')
         ),
         _ => false,
-    };
-    let end = (0..bytes.len()).find(|at| ends(*at)).unwrap_or(bytes.len());
+    });
+    let end = end.unwrap_or(bytes.len());
     let text = &line[..end];
     // One that continues on the next line is left to a YAML library.
     let complete = end < bytes.len() || text.trim_end_matches([' ', '\t']).len() == bytes.len();
@@ -322,7 +324,7 @@ pub(crate) fn block(
     }
     let trailing = content.len() - kept;
     let mut string =
-        if header.folded { folded(&content[..kept]) } else { content[..kept].join("\n") };
+        if header.folded { join_folded(&content[..kept]) } else { content[..kept].join("\n") };
     let breaks = match header.chomp {
         Chomp::Strip => 0,
         Chomp::Clip => usize::from(kept > 0),
@@ -333,7 +335,7 @@ pub(crate) fn block(
 }
 
 /// Joins lines with spaces; a blank line is a line end, and indented lines stay as they are.
-fn folded(lines: &[&str]) -> String {
+fn join_folded(lines: &[&str]) -> String {
     let mut text = String::new();
     let mut blank = 0;
     let mut before: Option<bool> = None;

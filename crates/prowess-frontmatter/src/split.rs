@@ -60,7 +60,7 @@ pub fn split(text: &str) -> Document<'_> {
     }
 
     let inside = opening.next;
-    let Some(closing) = closing(lines) else {
+    let Some(closing) = closing_line(lines) else {
         quirks.push(Quirk::Unclosed(opening.number));
         return Document { frontmatter: None, body: Block { text, start: 0, line: 1 }, quirks };
     };
@@ -82,7 +82,7 @@ pub fn split(text: &str) -> Document<'_> {
 
 /// Returns the closing line: the first without indentation, else the first that is indented. An
 /// indented `---` is the text of a block scalar if there is a better one.
-fn closing<'a>(lines: Lines<'a>) -> Option<Line<'a>> {
+fn closing_line<'a>(lines: Lines<'a>) -> Option<Line<'a>> {
     let mut indented = None;
     for line in lines {
         let dashes = line.text.trim_end();
@@ -100,9 +100,11 @@ fn closing<'a>(lines: Lines<'a>) -> Option<Line<'a>> {
 fn late_opening(text: &str, first: &Line<'_>) -> Option<usize> {
     let mut lines = Lines { text, at: first.next, number: first.number }.take(40).peekable();
     while let Some(line) = lines.next() {
-        let key =
-            |next: &Line<'_>| ["name:", "description:"].iter().any(|it| next.text.starts_with(it));
-        if line.text.trim_end() == "---" && lines.peek().is_some_and(key) {
+        if line.text.trim_end() == "---"
+            && lines.peek().is_some_and(|next| {
+                ["name:", "description:"].iter().any(|it| next.text.starts_with(it))
+            })
+        {
             return Some(line.number);
         }
     }

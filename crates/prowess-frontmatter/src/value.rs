@@ -146,10 +146,9 @@ fn plain_kind(text: &str) -> Kind {
         return Kind::Text;
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
         Kind::Float
-    } else if digits(unsigned) {
+    } else if !unsigned.is_empty() && unsigned.bytes().all(|it| it.is_ascii_digit()) {
         Kind::Integer
     } else if let Some(hex) = text.strip_prefix("0x") {
         if !hex.is_empty() && hex.bytes().all(|it| it.is_ascii_hexdigit()) {
@@ -190,10 +189,10 @@ fn is_float(text: &str) -> bool {
 /// Whether it is a date such as `2026-11-15`, with or without a time after it.
 fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let shape = |at: usize, byte: &u8| {
-        if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() }
-    };
-    let date = bytes.iter().take(10).enumerate().all(|(at, byte)| shape(at, byte));
+    let date = bytes.iter().take(10).enumerate().all(|(at, byte)| match at {
+        4 | 7 => *byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
     bytes.len() >= 10 && date && matches!(bytes.get(10), None | Some(b'T' | b't' | b' '))
 }
 

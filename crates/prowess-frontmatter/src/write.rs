@@ -21,7 +21,7 @@ pub fn scalar(text: &str) -> Cow<'_, str> {
     if is_plain(text) && plain.kind() == Kind::Text {
         Cow::Borrowed(text)
     } else {
-        Cow::Owned(quoted(text))
+        Cow::Owned(double_quote(text))
     }
 }
 
@@ -54,7 +54,7 @@ fn flow_safe(text: Cow<'_, str>) -> String {
     if !quoted_already
         && (text.contains([',', '[', ']', '{', '}', ':']) || text.starts_with(['-', '?']))
     {
-        return quoted(&text);
+        return double_quote(&text);
     }
     text.into_owned()
 }
@@ -120,7 +120,7 @@ fn is_plain(text: &str) -> bool {
         && !text.contains(['\n', '\r'])
         && scan::key_colon(text).is_none()
         && scan::comment(text).is_none()
-        && scan::forbidden(text).is_none()
+        && scan::find_forbidden(text).is_none()
         && !text.starts_with("---")
         && !text.starts_with("...")
         && text != "<<"
@@ -136,7 +136,7 @@ fn is_block(it: &Scalar<'_>) -> bool {
         && !body.ends_with('\n')
         && !text.contains('\r')
         && !text.starts_with([' ', '\t', '\n'])
-        && scan::forbidden(text).is_none()
+        && scan::find_forbidden(text).is_none()
         && body
             .split('\n')
             .all(|line| line.is_empty() || !line.trim_matches([' ', '\t']).is_empty())
@@ -151,7 +151,7 @@ fn block(out: &mut String, text: &str, indent: usize) {
 }
 
 /// Writes a text in double quotes.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn double_quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

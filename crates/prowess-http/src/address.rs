@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The kind of network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum NetworkKind {
     /// The internet.
     Public,
     /// This machine or a private network; with a description.
@@ -21,12 +21,12 @@ pub(crate) struct AddressBlock {
     pub(crate) bits: u32,
 }
 
-impl Reach {
+impl NetworkKind {
     /// Classifies an address. An IPv4 address written as IPv6 counts as IPv4.
     pub(crate) fn of(address: IpAddr) -> Self {
         let address = address.to_canonical();
-        if let Some((_, reach)) = NETWORKS.iter().find(|it| it.0.contains(address)) {
-            return *reach;
+        if let Some((_, kind)) = NETWORKS.iter().find(|it| it.0.contains(address)) {
+            return *kind;
         }
         match address {
             IpAddr::V4(_) => Self::Public,
@@ -38,14 +38,27 @@ impl Reach {
 }
 
 impl AddressBlock {
+    /// Parses a network such as `10.0.0.0/8`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (base, bits) = text.split_once('/')?;
+        let single = Self::single(base.parse().ok()?);
+        let bits = bits.parse().ok().filter(|it| *it <= single.bits)?;
+        Some(Self { bits, ..single })
+    }
+
+    /// Returns the block of one address.
+    pub(crate) fn single(base: IpAddr) -> Self {
+        Self { base, bits: if base.is_ipv4() { 32 } else { 128 } }
+    }
+
     /// Whether every address in it is on the internet.
     pub(crate) fn is_public(self) -> bool {
-        let overlaps =
-            |it: &Self| self.contains(it.base) && self.bits <= it.bits || it.contains(self.base);
-        let is_special = NETWORKS.iter().any(|it| overlaps(&it.0));
-        let is_given_out =
+        let is_special = NETWORKS.iter().any(|(it, _)| {
+            self.contains(it.base) && self.bits <= it.bits || it.contains(self.base)
+        });
+        let is_allocated =
             self.base.is_ipv4() || (GLOBAL.contains(self.base) && self.bits >= GLOBAL.bits);
-        Reach::of(self.base) == Reach::Public && is_given_out && !is_special
+        NetworkKind::of(self.base) == NetworkKind::Public && is_allocated && !is_special
     }
 
     pub(crate) fn contains(self, address: IpAddr) -> bool {
@@ -61,21 +74,21 @@ impl AddressBlock {
     }
 }
 
-const METADATA: &str = "the metadata of a cloud";
+const METADATA: &str = "a cloud metadata service";
 const PRIVATE: &str = "a private network";
 const LOOPBACK: &str = "this machine";
-const LINK: &str = "the local link";
-const TRANSITION: &str = "an address inside an address";
-const DOCUMENTATION: &str = "an address that is reserved for documentation";
-const MULTICAST: &str = "many machines at once";
+const LINK: &str = "a link-local address";
+const TRANSITION: &str = "an address that embeds another";
+const DOCUMENTATION: &str = "an address reserved for documentation";
+const MULTICAST: &str = "a multicast address";
 const RESERVED: &str = "a reserved address";
 
 /// The IPv6 addresses of the internet that were allocated so far.
 const GLOBAL: AddressBlock = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
 /// Networks that are not the internet; the first that contains an address applies.
-const NETWORKS: &[(AddressBlock, Reach)] = {
-    use Reach::{Internal, Special};
+const NETWORKS: &[(AddressBlock, NetworkKind)] = {
+    use NetworkKind::{Internal, Special};
     &[
         (v4([169, 254, 169, 254], 32), Special(METADATA)),
         (v4([169, 254, 170, 2], 32), Special(METADATA)),
@@ -87,7 +100,7 @@ const NETWORKS: &[(AddressBlock, Reach)] = {
         (v4([10, 0, 0, 0], 8), Internal(PRIVATE)),
         (v4([172, 16, 0, 0], 12), Internal(PRIVATE)),
         (v4([192, 168, 0, 0], 16), Internal(PRIVATE)),
-        (v4([100, 64, 0, 0], 10), Internal("the network of a provider")),
+        (v4([100, 64, 0, 0], 10), Internal("a provider's shared network")),
         (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), Internal(PRIVATE)),
         (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), Internal(PRIVATE)),
         (v4([127, 0, 0, 0], 8), Internal(LOOPBACK)),
@@ -102,7 +115,7 @@ const NETWORKS: &[(AddressBlock, Reach)] = {
         (v4([203, 0, 113, 0], 24), Special(DOCUMENTATION)),
         (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), Special(DOCUMENTATION)),
         (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), Special(DOCUMENTATION)),
-        (v4([198, 18, 0, 0], 15), Special("an address of benchmarks")),
+        (v4([198, 18, 0, 0], 15), Special("an address reserved for benchmarks")),
         (v4([192, 0, 0, 0], 24), Special(RESERVED)),
         (v4([192, 88, 99, 0], 24), Special(TRANSITION)),
         (v4([224, 0, 0, 0], 4), Special(MULTICAST)),
@@ -139,8 +152,8 @@ fn is_isatap(address: Ipv6Addr) -> bool {
 mod tests {
     use super::*;
 
-    fn reach(address: &str) -> Reach {
-        Reach::of(address.parse().unwrap())
+    fn kind(address: &str) -> NetworkKind {
+        NetworkKind::of(address.parse().unwrap())
     }
 
     #[test]
@@ -164,7 +177,7 @@ mod tests {
             "2a00:1450:4001:82b::200e",
             "::ffff:8.8.8.8",
         ] {
-            assert_eq!(reach(address), Reach::Public, "{address}");
+            assert_eq!(kind(address), NetworkKind::Public, "{address}");
         }
     }
 
@@ -187,9 +200,9 @@ mod tests {
             "fec0::1",
         ] {
             assert!(
-                matches!(reach(address), Reach::Internal(_)),
+                matches!(kind(address), NetworkKind::Internal(_)),
                 "{address}: {:?}",
-                reach(address)
+                kind(address)
             );
         }
     }
@@ -240,7 +253,11 @@ mod tests {
             "2606:4700::200:5efe:7f00:1",
             "ff02::1",
         ] {
-            assert!(matches!(reach(address), Reach::Special(_)), "{address}: {:?}", reach(address));
+            assert!(
+                matches!(kind(address), NetworkKind::Special(_)),
+                "{address}: {:?}",
+                kind(address)
+            );
         }
     }
 }

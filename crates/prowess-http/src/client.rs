@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use url::{Host, Position, Url};
 
 use crate::{
-    connect::{Connection, Stream, connect, secured},
+    connect::{Connection, Stream, connect, encrypt},
     error::FetchError,
     fetch::{AGENT, host, server_name},
     hosts::{Admission, Hosts},
@@ -101,7 +101,7 @@ pub enum HttpError {
         name: String,
     },
     /// The host has no address.
-    #[error("cannot find `{host}`")]
+    #[error("cannot resolve `{host}`")]
     Resolve {
         /// The host.
         host: String,
@@ -133,7 +133,7 @@ pub enum HttpError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The response ended early.
-    #[error("the answer of `{host}` was cut off")]
+    #[error("the response of `{host}` was cut off")]
     Broken {
         /// The host.
         host: String,
@@ -141,7 +141,7 @@ pub enum HttpError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The body is longer than [`ClientRequest::max_body`].
-    #[error("the answer of `{host}` is longer than {limit} bytes")]
+    #[error("the response of `{host}` is longer than {limit} bytes")]
     TooLong {
         /// The host.
         host: String,
@@ -149,7 +149,7 @@ pub enum HttpError {
         limit: u64,
     },
     /// A timeout expired.
-    #[error("`{host}` took longer than {} s", after.as_secs_f64())]
+    #[error("request to `{host}` timed out after {} s", after.as_secs_f64())]
     Timeout {
         /// The host.
         host: String,
@@ -226,18 +226,19 @@ impl HttpClient {
     ) -> Result<StreamedResponse, HttpError> {
         let url = parse(&request.url)?;
         let (host, max_body) = (host(&url), request.max_body);
-        let mut request = sendable(method, request, &url)?;
+        let mut request = build_request(method, request, &url)?;
         if let Some(proxy) = self.proxy(&url).filter(|_| url.scheme() == "http") {
-            proxied(&mut request, proxy, &url)?;
+            rewrite_for_proxy(&mut request, proxy, &url)?;
         }
         let end = Deadline::after(self.timeouts.total);
-        let soon = Deadline::after(self.timeouts.connect).or(end);
-        let mut connection = soon.wait(&host, self.connect(&url)).await??;
-        let idle = Deadline::after(self.timeouts.idle).or(end);
-        let sent = idle.wait(&host, connection.send(request)).await?;
-        let answer =
-            |source: hyper::Error| HttpError::Answer { host: host.clone(), source: source.into() };
-        let (head, body) = sent.map_err(answer)?.into_parts();
+        let connect = Deadline::after(self.timeouts.connect).min(end);
+        let mut connection = connect.wait(&host, self.connect(&url)).await??;
+        let idle = Deadline::after(self.timeouts.idle).min(end);
+        let (head, body) = idle
+            .wait(&host, connection.send(request))
+            .await?
+            .map_err(|error| HttpError::Answer { host: host.clone(), source: error.into() })?
+            .into_parts();
         Ok(StreamedResponse {
             status: head.status.as_u16(),
             headers: head.headers,
@@ -254,14 +255,12 @@ impl HttpClient {
     async fn connect(&self, url: &Url) -> Result<Connection, HttpError> {
         let host = host(url);
         let tls = match url.scheme() {
-            "https" => Some((self.trust.config(), server_name(url).map_err(|_| unusable())?)),
+            "https" => Some((self.trust.config(), server_name(url).map_err(|_| unusable_url())?)),
             _ => None,
         };
         if let Some(proxy) = self.proxy(url) {
-            let stream = self.through(proxy, url).await?;
-            return Connection::over(stream, tls)
-                .await
-                .map_err(|source| HttpError::Proxy { proxy: proxy.name(), source });
+            let stream = self.connect_through(proxy, url).await?;
+            return Connection::over(stream, tls).await.map_err(|it| proxy_error(proxy, it));
         }
         let addresses = self.addresses(url).await?;
         let connection = Connection::new(&addresses, tls).await;
@@ -270,26 +269,30 @@ impl HttpClient {
 
     /// Returns the proxy for a URL.
     fn proxy(&self, url: &Url) -> Option<&ProxyAddress> {
-        self.proxies.of(url).filter(|_| self.hosts.is_none())
+        self.proxies.proxy_for(url).filter(|_| self.hosts.is_none())
     }
 
     /// Returns a stream through a proxy: to the host of an `https:` URL, to the proxy itself for an
     /// `http:` one.
-    async fn through(&self, proxy: &ProxyAddress, url: &Url) -> Result<Box<dyn Stream>, HttpError> {
-        let error = |source| HttpError::Proxy { proxy: proxy.name(), source };
+    async fn connect_through(
+        &self,
+        proxy: &ProxyAddress,
+        url: &Url,
+    ) -> Result<Box<dyn Stream>, HttpError> {
         let tls = match proxy.url.scheme() {
             "https" => {
-                Some((self.trust.config(), server_name(&proxy.url).map_err(|_| unusable())?))
+                Some((self.trust.config(), server_name(&proxy.url).map_err(|_| unusable_url())?))
             }
             _ => None,
         };
         let addresses = self.addresses(&proxy.url).await?;
-        let stream = connect(&addresses).await.map_err(error)?;
-        let mut stream = secured(Box::new(stream), tls).await.map_err(error)?;
+        let stream = connect(&addresses).await.map_err(|it| proxy_error(proxy, it))?;
+        let mut stream =
+            encrypt(Box::new(stream), tls).await.map_err(|it| proxy_error(proxy, it))?;
         if url.scheme() == "https" {
-            let name = url.host_str().ok_or_else(unusable)?;
-            let port = url.port_or_known_default().ok_or_else(unusable)?;
-            proxy.tunnel(&mut stream, name, port).await.map_err(error)?;
+            let name = url.host_str().ok_or_else(unusable_url)?;
+            let port = url.port_or_known_default().ok_or_else(unusable_url)?;
+            proxy.tunnel(&mut stream, name, port).await.map_err(|it| proxy_error(proxy, it))?;
         }
         Ok(stream)
     }
@@ -297,8 +300,8 @@ impl HttpClient {
     /// Returns the addresses of a host, all of which are allowed.
     async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, HttpError> {
         let admission = self.admit(url)?;
-        let port = url.port_or_known_default().ok_or_else(unusable)?;
-        let name = match url.host().ok_or_else(unusable)? {
+        let port = url.port_or_known_default().ok_or_else(unusable_url)?;
+        let name = match url.host().ok_or_else(unusable_url)? {
             Host::Domain(name) => name,
             Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
             Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
@@ -309,7 +312,7 @@ impl HttpClient {
             .into_iter()
             .map(|address| {
                 if let Some((hosts, admission)) = admission {
-                    hosts.allow(name, address, port, admission).map_err(refused)?;
+                    hosts.check_address(name, address, port, admission).map_err(refusal)?;
                 }
                 Ok(SocketAddr::new(address, port))
             })
@@ -319,14 +322,14 @@ impl HttpClient {
     /// Returns the addresses that a host may resolve to; `None` if there is no restriction.
     fn admit(&self, url: &Url) -> Result<Option<(&Hosts, Admission)>, HttpError> {
         let Some(hosts) = &self.hosts else { return Ok(None) };
-        Ok(Some((hosts, hosts.admit(url).map_err(refused)?)))
+        Ok(Some((hosts, hosts.admit(url).map_err(refusal)?)))
     }
 }
 
 impl ClientRequest {
     /// Fails if it cannot be sent, as far as its text shows.
     pub fn check(&self) -> Result<(), HttpError> {
-        sendable(Method::POST, self.clone(), &parse(&self.url)?).map(|_| ())
+        build_request(Method::POST, self.clone(), &parse(&self.url)?).map(|_| ())
     }
 }
 
@@ -348,7 +351,7 @@ impl StreamedResponse {
 
     /// Returns the next part of the body, with another timeout.
     pub async fn chunk_within(&mut self, idle: Duration) -> Result<Option<Vec<u8>>, HttpError> {
-        let deadline = Deadline::after(idle).or(self.end);
+        let deadline = Deadline::after(idle).min(self.end);
         loop {
             let frame = deadline.wait(&self.host, self.body.frame()).await?;
             let Some(frame) = frame else { return Ok(None) };
@@ -389,7 +392,7 @@ impl Deadline {
     }
 
     /// Returns the earlier of two deadlines.
-    fn or(self, other: Self) -> Self {
+    fn min(self, other: Self) -> Self {
         if other.at < self.at { other } else { self }
     }
 
@@ -421,51 +424,55 @@ fn parse(text: &str) -> Result<Url, HttpError> {
         "http" | "https" if url.username().is_empty() && url.password().is_none() => {
             return Ok(url);
         }
-        "http" | "https" => "the URL has a user name or password".to_owned(),
+        "http" | "https" => "the URL contains a user name or password".to_owned(),
         // `localhost:8080` has a port, not a scheme.
         _ if url.cannot_be_a_base() && url.path().parse::<u16>().is_ok() => without_scheme(text),
-        scheme => format!("`{scheme}:` is not used, only `http:` and `https:`"),
+        scheme => format!("unsupported scheme `{scheme}:`, expected `http:` or `https:`"),
     };
     Err(HttpError::Url { why })
 }
 
-/// Says that a text is not a URL because it has no scheme. A text that could contain a password is
-/// not repeated.
+/// Returns the message that a text is not a URL because it has no scheme. A text that could contain
+/// a password is not repeated.
 fn without_scheme(text: &str) -> String {
     let with_scheme = format!("http://{text}");
     match Url::parse(&with_scheme) {
         Ok(_) if !text.contains(['@', '?']) => {
             format!("`{text}` is not a URL; did you mean `{with_scheme}`?")
         }
-        _ => "it is not a URL: it has no `http://` or `https://`".to_owned(),
+        _ => "not a URL: `http://` or `https://` is missing".to_owned(),
     }
 }
 
 /// Rewrites a request for a URL to be sent to a proxy instead of its server.
-fn proxied(
+fn rewrite_for_proxy(
     request: &mut hyper::Request<Full<Bytes>>,
     proxy: &ProxyAddress,
     url: &Url,
 ) -> Result<(), HttpError> {
     let whole = &url[..Position::AfterQuery];
-    *request.uri_mut() = whole.parse().map_err(|_| unusable())?;
+    *request.uri_mut() = whole.parse().map_err(|_| unusable_url())?;
     if let Some(authorization) = &proxy.authorization {
-        let mut value = HeaderValue::from_str(authorization).map_err(|_| unusable())?;
+        let mut value = HeaderValue::from_str(authorization).map_err(|_| unusable_url())?;
         value.set_sensitive(true);
         request.headers_mut().insert(PROXY_AUTHORIZATION, value);
     }
     Ok(())
 }
 
-fn refused(error: FetchError) -> HttpError {
+fn refusal(error: FetchError) -> HttpError {
     HttpError::Refused { why: error.to_string() }
 }
 
-fn unusable() -> HttpError {
+fn proxy_error(proxy: &ProxyAddress, source: io::Error) -> HttpError {
+    HttpError::Proxy { proxy: proxy.name(), source }
+}
+
+fn unusable_url() -> HttpError {
     HttpError::Url { why: "the URL cannot be used".to_owned() }
 }
 
-fn sendable(
+fn build_request(
     method: Method,
     sent: ClientRequest,
     url: &Url,
@@ -473,19 +480,18 @@ fn sendable(
     let mut request = hyper::Request::new(Full::from(sent.body));
     *request.method_mut() = method;
     let path = &url[Position::BeforePath..Position::AfterQuery];
-    *request.uri_mut() = path.parse().map_err(|_| unusable())?;
+    *request.uri_mut() = path.parse().map_err(|_| unusable_url())?;
     let headers = request.headers_mut();
     let host = &url[Position::BeforeHost..Position::AfterPort];
-    headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| unusable())?);
+    headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| unusable_url())?);
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     for (name, value) in sent.headers {
-        let bad = || HttpError::Header { name: name.clone() };
-        let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
-        let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
+        let parsed = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value));
+        let (Ok(header), Ok(mut value)) = parsed else { return Err(HttpError::Header { name }) };
         value.set_sensitive(true);
-        headers.insert(known, value);
+        headers.insert(header, value);
     }
     Ok(request)
 }

@@ -33,7 +33,8 @@ pub(crate) type Tls = (Arc<ClientConfig>, ServerName<'static>);
 #[derive(Debug)]
 pub(crate) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    room: Arc<AtomicUsize>,
+    /// The number of bytes that may still be received.
+    remaining: Arc<AtomicUsize>,
     _driver: JoinSet<hyper::Result<()>>,
 }
 
@@ -52,15 +53,15 @@ impl Connection {
 
     /// Creates a connection over a stream; with TLS, to the server of that name.
     pub(crate) async fn over(stream: Box<dyn Stream>, tls: Option<Tls>) -> io::Result<Self> {
-        let stream = secured(stream, tls).await?;
-        let room = Arc::new(AtomicUsize::new(MAX_BEFORE));
-        let stream = TokioIo::new(MeteredStream { stream, room: room.clone() });
+        let stream = encrypt(stream, tls).await?;
+        let remaining = Arc::new(AtomicUsize::new(MAX_BEFORE));
+        let stream = TokioIo::new(MeteredStream { stream, remaining: remaining.clone() });
         let mut builder = http1::Builder::new();
         let handshake = builder.max_buf_size(MAX_HEAD).handshake(stream).await;
         let (sender, connection) = handshake.map_err(io::Error::other)?;
         let mut driver = JoinSet::new();
         driver.spawn(connection);
-        Ok(Self { sender, room, _driver: driver })
+        Ok(Self { sender, remaining, _driver: driver })
     }
 
     /// Sends the request, and waits for the head of the response.
@@ -69,7 +70,7 @@ impl Connection {
         request: hyper::Request<Full<Bytes>>,
     ) -> hyper::Result<hyper::Response<Incoming>> {
         let response = self.sender.send_request(request).await?;
-        self.room.store(usize::MAX, Ordering::Relaxed);
+        self.remaining.store(usize::MAX, Ordering::Relaxed);
         Ok(response)
     }
 }
@@ -88,7 +89,7 @@ pub async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 }
 
 /// Encrypts a stream, if TLS is set.
-pub(crate) async fn secured(
+pub(crate) async fn encrypt(
     stream: Box<dyn Stream>,
     tls: Option<Tls>,
 ) -> io::Result<Box<dyn Stream>> {
@@ -106,7 +107,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// without end.
 struct MeteredStream {
     stream: Box<dyn Stream>,
-    room: Arc<AtomicUsize>,
+    remaining: Arc<AtomicUsize>,
 }
 
 impl AsyncRead for MeteredStream {
@@ -118,9 +119,8 @@ impl AsyncRead for MeteredStream {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
         let read = buffer.filled().len() - before;
-        let room = self.room.fetch_sub(read, Ordering::Relaxed);
-        if room < read {
-            return Poll::Ready(Err(io::Error::other("too much comes before the answer")));
+        if self.remaining.fetch_sub(read, Ordering::Relaxed) < read {
+            return Poll::Ready(Err(io::Error::other("too many bytes before the response")));
         }
         polled
     }

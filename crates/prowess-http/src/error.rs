@@ -10,13 +10,13 @@ pub(crate) const MAX_REDIRECTS: usize = 5;
 #[non_exhaustive]
 pub enum FetchError {
     /// The URL is neither `http:` nor `https:`.
-    #[error("`{scheme}:` is not used, only `http:` and `https:`")]
+    #[error("unsupported scheme `{scheme}:`, expected `http:` or `https:`")]
     Scheme {
         /// The scheme.
         scheme: String,
     },
     /// The URL contains a user name or password.
-    #[error("the URL has a user name or password")]
+    #[error("the URL contains a user name or password")]
     Userinfo,
     /// The URL cannot be used.
     #[error("the URL cannot be used")]
@@ -37,7 +37,7 @@ pub enum FetchError {
         /// The service.
         service: &'static str,
     },
-    /// The host leads to an address that is not allowed.
+    /// The host resolves to an address that is not allowed.
     #[error("`{host}` resolves to {network}; requests to it are not allowed")]
     Address {
         /// The host.
@@ -61,7 +61,7 @@ pub enum FetchError {
         /// The other host.
         to: String,
     },
-    /// The host redirects to something that is no URL.
+    /// The host redirects to something that is not a URL.
     #[error("`{host}` redirects to an invalid URL")]
     Location {
         /// The host.
@@ -74,7 +74,7 @@ pub enum FetchError {
         host: String,
     },
     /// The host has no address.
-    #[error("cannot find `{host}`")]
+    #[error("cannot resolve `{host}`")]
     Resolve {
         /// The host.
         host: String,
@@ -98,7 +98,7 @@ pub enum FetchError {
         source: hyper::Error,
     },
     /// The body ended early, or could not be unpacked.
-    #[error("the answer of `{host}` cannot be read to its end")]
+    #[error("the response of `{host}` could not be read completely")]
     Broken {
         /// The host.
         host: String,
@@ -106,7 +106,7 @@ pub enum FetchError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// A timeout expired.
-    #[error("`{host}` took longer than {} s", after.as_secs_f64())]
+    #[error("request to `{host}` timed out after {} s", after.as_secs_f64())]
     Timeout {
         /// The host.
         host: String,

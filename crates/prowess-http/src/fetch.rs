@@ -123,13 +123,13 @@ impl Fetcher {
         let mut redirects = Vec::new();
         loop {
             let (response, _connection) = self.send(&request).await?;
-            let Some(url) = location(&request.url, &response)? else {
+            let Some(url) = redirect_target(&request.url, &response)? else {
                 return read(request, response, redirects).await;
             };
             if redirects.len() == MAX_REDIRECTS {
                 return Err(FetchError::Redirects { host: host(&request.url) });
             }
-            request = request.redirected(response.status(), url)?;
+            request = request.redirect(response.status(), url)?;
             redirects.push(request.url.clone());
         }
     }
@@ -141,7 +141,7 @@ impl Fetcher {
     ) -> Result<(hyper::Response<Incoming>, Connection), FetchError> {
         let url = &request.url;
         self.hosts.check(url)?;
-        let sendable = request.sendable()?;
+        let built = request.build()?;
         let addresses = self.hosts.addresses(&*self.resolver, url).await?;
         let tls = match url.scheme() {
             "https" => Some((self.trust.config(), server_name(url)?)),
@@ -150,8 +150,8 @@ impl Fetcher {
         let mut connection = Connection::new(&addresses, tls)
             .await
             .map_err(|source| FetchError::Connect { host: host(url), source })?;
-        let sent = timeout(request.idle, connection.send(sendable)).await;
-        let response = sent.map_err(|_| request.idled())?;
+        let sent = timeout(request.idle, connection.send(built)).await;
+        let response = sent.map_err(|_| request.idle_timeout())?;
         let response = response.map_err(|source| FetchError::Answer { host: host(url), source })?;
         Ok((response, connection))
     }
@@ -160,7 +160,7 @@ impl Fetcher {
 impl FetchRequest {
     /// Returns the request after a redirect. As in browsers, a POST becomes a GET, and another
     /// origin receives nothing that was meant for this one.
-    fn redirected(self, status: StatusCode, url: Url) -> Result<Self, FetchError> {
+    fn redirect(self, status: StatusCode, url: Url) -> Result<Self, FetchError> {
         let Self { mut method, url: from, mut headers, mut body, .. } = self;
         if from.scheme() == "https" && url.scheme() == "http" {
             return Err(FetchError::Downgrade { host: host(&from) });
@@ -173,19 +173,19 @@ impl FetchRequest {
         if is_got {
             method = Method::GET;
             body = None;
-            keep(&mut headers, |name| !name.as_str().starts_with("content-"));
+            retain(&mut headers, |name| !name.as_str().starts_with("content-"));
         }
         if from.origin() != url.origin() {
             if body.is_some() {
                 return Err(FetchError::Body { host: host(&from), to: host(&url) });
             }
-            keep(&mut headers, |name| HARMLESS.contains(name));
+            retain(&mut headers, |name| HARMLESS.contains(name));
         }
         Ok(Self { method, url, headers, body, ..self })
     }
 
     /// Returns the request as sent: with the headers that this client sets.
-    fn sendable(&self) -> Result<hyper::Request<Full<Bytes>>, FetchError> {
+    fn build(&self) -> Result<hyper::Request<Full<Bytes>>, FetchError> {
         let body = Full::from(self.body.clone().unwrap_or_default());
         let mut request = hyper::Request::new(body);
         *request.method_mut() = self.method.clone();
@@ -203,7 +203,7 @@ impl FetchRequest {
         Ok(request)
     }
 
-    fn idled(&self) -> FetchError {
+    fn idle_timeout(&self) -> FetchError {
         FetchError::Timeout { host: host(&self.url), after: self.idle }
     }
 }
@@ -222,12 +222,12 @@ async fn read(
     let mut unpacker = Unpacker::new(encoding.unwrap_or_default(), request.max_body);
     let mut is_empty = true;
     while let Some(frame) =
-        timeout(request.idle, body.frame()).await.map_err(|_| request.idled())?
+        timeout(request.idle, body.frame()).await.map_err(|_| request.idle_timeout())?
     {
         let frame = frame.map_err(|it| broken(it.into()))?;
         let Some(bytes) = frame.data_ref() else { continue };
         is_empty &= bytes.is_empty();
-        if !unpacker.take(bytes).map_err(|it| broken(it.into()))? {
+        if !unpacker.push(bytes).map_err(|it| broken(it.into()))? {
             break;
         }
     }
@@ -239,19 +239,22 @@ async fn read(
         head.headers.remove(CONTENT_ENCODING);
         head.headers.remove(CONTENT_LENGTH);
     }
-    let room = std::mem::take(unpacker.room());
+    let unpacked = std::mem::take(unpacker.unpacked());
     Ok(FetchResponse {
         status: head.status,
         headers: head.headers,
-        body: room.bytes,
-        truncated: room.cut,
+        body: unpacked.bytes,
+        truncated: unpacked.is_cut,
         url: request.url,
         redirects,
     })
 }
 
 /// Returns the URL that a response redirects to.
-fn location(url: &Url, response: &hyper::Response<Incoming>) -> Result<Option<Url>, FetchError> {
+fn redirect_target(
+    url: &Url,
+    response: &hyper::Response<Incoming>,
+) -> Result<Option<Url>, FetchError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
@@ -273,7 +276,7 @@ pub(crate) fn host(url: &Url) -> String {
 }
 
 /// Removes the headers that `is_kept` rejects.
-fn keep(headers: &mut HeaderMap, is_kept: impl Fn(&HeaderName) -> bool) {
+fn retain(headers: &mut HeaderMap, is_kept: impl Fn(&HeaderName) -> bool) {
     let others: Vec<HeaderName> = headers.keys().filter(|it| !is_kept(it)).cloned().collect();
     for name in others {
         headers.remove(name);

@@ -8,7 +8,7 @@ use std::{
 use url::{Host, Url};
 
 use crate::{
-    address::{AddressBlock, Reach},
+    address::{AddressBlock, NetworkKind},
     error::FetchError,
     ports::service,
     resolver::Resolver,
@@ -25,7 +25,7 @@ use crate::{
 /// assert!(allows("https://example.com/page"));
 /// assert!(allows("http://10.1.2.3:8080/"));
 /// assert!(!allows("http://example.com:6379/")); // the port of Redis
-/// assert!(!allows("http://169.254.169.254/")); // the metadata of a cloud
+/// assert!(!allows("http://169.254.169.254/")); // a cloud metadata service
 /// assert!(!allows("https://example.net/"));
 /// # Ok::<(), prowess_http::HostsError>(())
 /// ```
@@ -37,7 +37,7 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
     patterns: Option<Vec<Pattern>>,
-    leads: AddressScope,
+    scope: AddressScope,
 }
 
 /// The addresses that a listed name may resolve to.
@@ -62,15 +62,16 @@ pub struct HostsError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern {
-    meaning: Meaning,
+    target: Target,
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Meaning {
+enum Target {
     Internet,
     Name(String),
-    Below(String),
+    /// All names below one.
+    Subdomains(String),
     Network(AddressBlock),
 }
 
@@ -89,12 +90,14 @@ const MAX_ADDRESSES: usize = 32;
 impl Hosts {
     /// Allows the hosts of these patterns.
     pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, HostsError> {
-        let bad = |text: &str| HostsError { pattern: text.to_owned() };
         let patterns = patterns
             .into_iter()
-            .map(|text: P| Pattern::new(text.as_ref()).ok_or_else(|| bad(text.as_ref())))
+            .map(|it: P| {
+                let text = it.as_ref();
+                Pattern::parse(text).ok_or_else(|| HostsError { pattern: text.to_owned() })
+            })
             .collect::<Result<_, _>>()?;
-        Ok(Self { patterns: Some(patterns), leads: AddressScope::Anywhere })
+        Ok(Self { patterns: Some(patterns), scope: AddressScope::Anywhere })
     }
 
     /// Allows the hosts of these patterns to untrusted scripts: the author of a script may own a
@@ -103,13 +106,13 @@ impl Hosts {
     pub fn for_scripts<P: AsRef<str>>(
         patterns: impl IntoIterator<Item = P>,
     ) -> Result<Self, HostsError> {
-        Ok(Self { leads: AddressScope::Listed, ..Self::new(patterns)? })
+        Ok(Self { scope: AddressScope::Listed, ..Self::new(patterns)? })
     }
 
     /// Allows the same hosts, but only if their names resolve to the internet.
     #[must_use]
     pub fn internet_only(self) -> Self {
-        Self { leads: AddressScope::Internet, ..self }
+        Self { scope: AddressScope::Internet, ..self }
     }
 
     /// Fails if a URL must not be requested, as far as its text shows.
@@ -132,16 +135,16 @@ impl Hosts {
             Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
             Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
         };
-        let failed = |source| FetchError::Resolve { host: name.to_owned(), source };
-        let mut found = resolver.resolve(name).await.map_err(failed)?;
-        found.truncate(MAX_ADDRESSES);
-        if found.is_empty() {
-            return Err(failed(io::ErrorKind::NotFound.into()));
+        let mut found = match resolver.resolve(name).await {
+            Ok(found) if found.is_empty() => Err(io::ErrorKind::NotFound.into()),
+            found => found,
         }
+        .map_err(|source| FetchError::Resolve { host: name.to_owned(), source })?;
+        found.truncate(MAX_ADDRESSES);
         found
             .into_iter()
             .map(|address: IpAddr| {
-                self.allow(name, address, port, admission)?;
+                self.check_address(name, address, port, admission)?;
                 Ok(SocketAddr::new(address, port))
             })
             .collect()
@@ -152,7 +155,7 @@ impl Hosts {
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
             return false;
         };
-        self.patterns().any(|it| it.port.is_some() && it.means(&host, port))
+        self.patterns().any(|it| it.port.is_some() && it.matches(&host, port))
     }
 
     /// Checks a URL, as far as its text shows, and returns the addresses that it may resolve to.
@@ -165,55 +168,51 @@ impl Hosts {
         }
         let host = url.host().ok_or(FetchError::Url)?;
         let port = url.port_or_known_default().ok_or(FetchError::Url)?;
-        let refused = || FetchError::Host { host: host.to_string() };
-        let meant: Vec<&Pattern> = self.patterns().filter(|it| it.means(&host, port)).collect();
-        if meant.is_empty() && self.patterns.is_some() {
-            return Err(refused());
-        }
-        let name = plain(&host);
-        let only_public = self.leads == AddressScope::Internet;
-        if METADATA.contains(&&*name)
-            && !meant
-                .iter()
-                .any(|it: &&Pattern| matches!(it.meaning, Meaning::Name(_)) && !only_public)
+        let matching: Vec<&Pattern> =
+            self.patterns().filter(|it| it.matches(&host, port)).collect();
+        let name = normalize(&host);
+        let only_public = self.scope == AddressScope::Internet;
+        let is_named = matching.iter().any(|it| matches!(it.target, Target::Name(_)));
+        if matching.is_empty() && self.patterns.is_some()
+            || METADATA.contains(&&*name) && (only_public || !is_named)
         {
-            return Err(refused());
+            return Err(FetchError::Host { host: host.to_string() });
         }
-        let internet = match self.leads {
+        let internet = match self.scope {
             AddressScope::Listed if name != "localhost" => true,
             AddressScope::Internet => true,
-            _ => meant.iter().all(|it| it.meaning == Meaning::Internet),
+            _ => matching.iter().all(|it| it.target == Target::Internet),
         };
         let admission = if internet { Admission::Public } else { Admission::Internal };
         match host {
             Host::Domain(_) => {}
-            Host::Ipv4(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
-            Host::Ipv6(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
+            Host::Ipv4(it) => self.check_address(&it.to_string(), it.into(), port, admission)?,
+            Host::Ipv6(it) => self.check_address(&it.to_string(), it.into(), port, admission)?,
         }
-        let is_port_meant = !only_public && meant.iter().any(|it| it.port.is_some());
-        if let Some(service) = service(port).filter(|_| !is_port_meant) {
+        let is_port_listed = !only_public && matching.iter().any(|it| it.port.is_some());
+        if let Some(service) = service(port).filter(|_| !is_port_listed) {
             return Err(FetchError::Port { host: host.to_string(), port, service });
         }
         Ok(admission)
     }
 
     /// Checks an address that a host resolves to.
-    pub(crate) fn allow(
+    pub(crate) fn check_address(
         &self,
         host: &str,
         address: IpAddr,
         port: u16,
         admission: Admission,
     ) -> Result<(), FetchError> {
-        match Reach::of(address) {
-            Reach::Public => Ok(()),
-            Reach::Internal(_) if admission == Admission::Internal => Ok(()),
-            _ if self.leads != AddressScope::Internet
-                && self.patterns().any(|it| it.holds(address, port)) =>
+        match NetworkKind::of(address) {
+            NetworkKind::Public => Ok(()),
+            NetworkKind::Internal(_) if admission == Admission::Internal => Ok(()),
+            _ if self.scope != AddressScope::Internet
+                && self.patterns().any(|it| it.contains(address, port)) =>
             {
                 Ok(())
             }
-            Reach::Internal(network) | Reach::Special(network) => {
+            NetworkKind::Internal(network) | NetworkKind::Special(network) => {
                 Err(FetchError::Address { host: host.to_owned(), network, address })
             }
         }
@@ -226,7 +225,7 @@ impl Hosts {
 
 /// Whether a pattern of [`Hosts`] allows everything that another one allows.
 pub fn pattern_covers(wide: &str, narrow: &str) -> bool {
-    match (Pattern::new(wide), Pattern::new(narrow)) {
+    match (Pattern::parse(wide), Pattern::parse(narrow)) {
         (Some(wide), Some(narrow)) => wide.covers(&narrow),
         _ => wide == narrow,
     }
@@ -234,24 +233,21 @@ pub fn pattern_covers(wide: &str, narrow: &str) -> bool {
 
 /// Whether a pattern of [`Hosts`] allows only hosts on the internet, as far as its text shows.
 pub fn is_public_pattern(pattern: &str) -> bool {
-    let Some(Pattern { meaning, port }) = Pattern::new(pattern) else { return false };
-    let is_internal = |name: &str| {
-        !name.contains('.')
-            || METADATA.contains(&name)
-            || INTERNAL
-                .iter()
-                .any(|it: &&str| name.strip_suffix(*it).is_some_and(|it| it.ends_with('.')))
-    };
-    let is_public = match meaning {
-        Meaning::Internet => true,
-        Meaning::Name(name) | Meaning::Below(name) => !is_internal(&name),
-        Meaning::Network(network) => network.is_public(),
+    let Some(Pattern { target, port }) = Pattern::parse(pattern) else { return false };
+    let is_public = match target {
+        Target::Internet => true,
+        Target::Name(name) | Target::Subdomains(name) => {
+            name.contains('.')
+                && !METADATA.contains(&&*name)
+                && !INTERNAL.iter().any(|it| is_below(&name, it))
+        }
+        Target::Network(network) => network.is_public(),
     };
     is_public && port.is_none_or(|it| service(it).is_none())
 }
 
 impl Pattern {
-    fn new(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let (text, port) = match text.rsplit_once(':') {
             // The last part of an IPv6 address is not a port.
             Some((before, port)) if !before.contains(':') || before.ends_with(']') => {
@@ -259,36 +255,31 @@ impl Pattern {
             }
             _ => (text, None),
         };
-        Some(Self { meaning: Meaning::new(text)?, port })
+        Some(Self { target: Target::parse(text)?, port })
     }
 
-    fn means(&self, host: &Host<&str>, port: u16) -> bool {
-        let is_meant = match (&self.meaning, host) {
-            (Meaning::Internet, _) => true,
-            (Meaning::Name(name), Host::Domain(_)) => *name == plain(host),
-            (Meaning::Below(suffix), Host::Domain(_)) => {
-                plain(host).strip_suffix(&**suffix).is_some_and(|it| it.ends_with('.'))
-            }
-            (Meaning::Network(_), Host::Ipv4(address)) => self.holds((*address).into(), port),
-            (Meaning::Network(_), Host::Ipv6(address)) => self.holds((*address).into(), port),
+    fn matches(&self, host: &Host<&str>, port: u16) -> bool {
+        let is_match = match (&self.target, host) {
+            (Target::Internet, _) => true,
+            (Target::Name(name), Host::Domain(_)) => *name == normalize(host),
+            (Target::Subdomains(domain), Host::Domain(_)) => is_below(&normalize(host), domain),
+            (Target::Network(_), Host::Ipv4(address)) => self.contains((*address).into(), port),
+            (Target::Network(_), Host::Ipv6(address)) => self.contains((*address).into(), port),
             _ => false,
         };
-        is_meant && self.port.is_none_or(|it| it == port)
+        is_match && self.port.is_none_or(|it| it == port)
     }
 
     fn covers(&self, narrow: &Self) -> bool {
-        // A name below another may still be one that has to be listed itself.
-        let below = |suffix: &str, name: &str| {
-            name.strip_suffix(suffix).is_some_and(|it| it.ends_with('.'))
-        };
-        let is_covered = match (&self.meaning, &narrow.meaning) {
-            (Meaning::Below(suffix), Meaning::Name(name)) => {
-                below(suffix, name) && !METADATA.contains(&&**name)
+        let is_covered = match (&self.target, &narrow.target) {
+            // A name below another may still be one that has to be listed itself.
+            (Target::Subdomains(domain), Target::Name(name)) => {
+                is_below(name, domain) && !METADATA.contains(&&**name)
             }
-            (Meaning::Below(suffix), Meaning::Below(other)) => {
-                suffix == other || below(suffix, other)
+            (Target::Subdomains(domain), Target::Subdomains(other)) => {
+                domain == other || is_below(other, domain)
             }
-            (Meaning::Network(wide), Meaning::Network(narrow)) => {
+            (Target::Network(wide), Target::Network(narrow)) => {
                 wide.bits <= narrow.bits && wide.contains(narrow.base)
             }
             (wide, narrow) => wide == narrow,
@@ -300,47 +291,49 @@ impl Pattern {
         is_covered && port
     }
 
-    fn holds(&self, address: IpAddr, port: u16) -> bool {
-        let Meaning::Network(network) = self.meaning else { return false };
+    fn contains(&self, address: IpAddr, port: u16) -> bool {
+        let Target::Network(network) = self.target else { return false };
         network.contains(address.to_canonical()) && self.port.is_none_or(|it| it == port)
     }
 }
 
-impl Meaning {
-    fn new(text: &str) -> Option<Self> {
+impl Target {
+    fn parse(text: &str) -> Option<Self> {
         if text == "*" {
             return Some(Self::Internet);
         }
         if let Some(suffix) = text.strip_prefix("*.") {
             let host = Host::parse(suffix).ok()?;
-            return matches!(host, Host::Domain(_)).then(|| Self::Below(plain(&host)));
+            return matches!(host, Host::Domain(_)).then(|| Self::Subdomains(normalize(&host)));
         }
-        if let Some((base, bits)) = text.split_once('/') {
-            let base: IpAddr = base.parse().ok()?;
-            let most = if base.is_ipv4() { 32 } else { 128 };
-            let bits = bits.parse().ok().filter(|it| *it <= most)?;
-            return Some(Self::Network(AddressBlock { base, bits }));
+        if text.contains('/') {
+            return AddressBlock::parse(text).map(Self::Network);
         }
-        let literal = |base: IpAddr| {
-            let base = base.to_canonical();
-            Self::Network(AddressBlock { base, bits: if base.is_ipv4() { 32 } else { 128 } })
-        };
         if let Ok(address) = text.parse() {
-            return Some(literal(address));
+            return Some(Self::address(address));
         }
         Some(match Host::parse(text).ok()? {
-            Host::Ipv4(address) => literal(address.into()),
-            Host::Ipv6(address) => literal(address.into()),
-            host @ Host::Domain(_) => Self::Name(plain(&host)),
+            Host::Ipv4(address) => Self::address(address.into()),
+            Host::Ipv6(address) => Self::address(address.into()),
+            host @ Host::Domain(_) => Self::Name(normalize(&host)),
         })
+    }
+
+    fn address(address: IpAddr) -> Self {
+        Self::Network(AddressBlock::single(address.to_canonical()))
     }
 }
 
 /// Returns a host in the form for comparison: the parser has made it lower case and ASCII, and a
 /// trailing dot is ignored.
-fn plain<S: AsRef<str>>(host: &Host<S>) -> String {
+fn normalize<S: AsRef<str>>(host: &Host<S>) -> String {
     let text = host.to_string();
     text.strip_suffix('.').unwrap_or(&text).to_owned()
+}
+
+/// Whether a name is below a domain.
+pub(crate) fn is_below(name: &str, domain: &str) -> bool {
+    name.strip_suffix(domain).is_some_and(|it| it.ends_with('.'))
 }
 
 /// The names of cloud metadata services, which give machines their secrets.

@@ -11,7 +11,7 @@ pub(crate) fn service(port: u16) -> Option<&'static str> {
 
 /// The first and the last port of a service, and its name.
 const PORTS: &[(u16, u16, &str)] = &[
-    (0, 0, "no service"),
+    (0, 0, "the system"),
     (1, 1, "tcpmux"),
     (7, 7, "echo"),
     (9, 9, "discard"),

@@ -1,6 +1,6 @@
 //! The proxies of a network, from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
 
-use std::{fmt, io, net::IpAddr};
+use std::{fmt, io};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use tokio::{
@@ -9,7 +9,7 @@ use tokio::{
 };
 use url::{Host, Url};
 
-use crate::{connect::connect, resolver::Resolver};
+use crate::{address::AddressBlock, connect::connect, hosts::is_below, resolver::Resolver};
 
 /// The maximum size of a proxy's answer to `CONNECT` in bytes.
 const MAX_ANSWER: usize = 16 * 1024;
@@ -22,7 +22,7 @@ pub struct Proxies {
     direct: Vec<DirectHosts>,
 }
 
-/// A variable does not name a usable proxy. Its value is not repeated, because it may contain a
+/// A variable is not the address of a usable proxy. Its value is not repeated, because it may contain a
 /// password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{variable}` cannot be used: {why}")]
@@ -47,28 +47,20 @@ enum DirectHosts {
     All,
     /// A domain and all below it, in lower case, at one port or at any.
     Domain(String, Option<u16>),
-    /// The addresses with the same leading bits.
-    Addresses(IpAddr, u8),
+    Addresses(AddressBlock),
 }
 
 impl Proxies {
     /// Reads the variables from `get`, those in lower case first, as curl does. Empty ones count as
     /// unset.
     pub fn from_variables(get: impl Fn(&str) -> Option<String>) -> Result<Self, ProxyError> {
-        let first = |names: &[&str]| {
-            names.iter().find_map(|name| {
-                let value = get(name).filter(|it| !it.trim().is_empty())?;
-                Some(((*name).to_owned(), value.trim().to_owned()))
-            })
-        };
-        let address = |names: &[&str]| {
-            first(names).map(|(variable, value)| ProxyAddress::read(variable, &value)).transpose()
-        };
-        let direct = first(&["no_proxy", "NO_PROXY"]).map(|it| it.1).unwrap_or_default();
+        let http = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+        let https = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+        let direct = first_set(&get, &["no_proxy", "NO_PROXY"]).map(|it| it.1).unwrap_or_default();
         Ok(Self {
-            http: address(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])?,
-            https: address(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])?,
-            direct: direct.split(',').filter_map(DirectHosts::read).collect(),
+            http: ProxyAddress::from_variables(&get, &http)?,
+            https: ProxyAddress::from_variables(&get, &https)?,
+            direct: direct.split(',').filter_map(DirectHosts::parse).collect(),
         })
     }
 
@@ -79,48 +71,61 @@ impl Proxies {
         url: &Url,
         resolver: &dyn Resolver,
     ) -> Option<io::Result<TcpStream>> {
-        let proxy = self.of(url)?;
+        let proxy = self.proxy_for(url)?;
         Some(proxy.connect(url, resolver).await.map_err(|error| {
             io::Error::new(error.kind(), format!("the proxy `{}`: {error}", proxy.name()))
         }))
     }
 
     /// Returns the proxy for a URL; `None` if its host is reached directly.
-    pub(crate) fn of(&self, url: &Url) -> Option<&ProxyAddress> {
+    pub(crate) fn proxy_for(&self, url: &Url) -> Option<&ProxyAddress> {
         let proxy = match url.scheme() {
             "https" => self.https.as_ref(),
             _ => self.http.as_ref(),
         }?;
-        let is_direct = self.direct.iter().any(|it| it.include(url));
+        let is_direct = self.direct.iter().any(|it| it.contains(url));
         (!is_direct && !is_this_machine(url)).then_some(proxy)
     }
 }
 
+/// Returns the first of these variables that is set, with its value.
+fn first_set(get: &impl Fn(&str) -> Option<String>, names: &[&str]) -> Option<(String, String)> {
+    names.iter().find_map(|name| {
+        let value = get(name).filter(|it| !it.trim().is_empty())?;
+        Some(((*name).to_owned(), value.trim().to_owned()))
+    })
+}
+
 impl ProxyAddress {
-    fn read(variable: String, value: &str) -> Result<Self, ProxyError> {
+    fn from_variables(
+        get: &impl Fn(&str) -> Option<String>,
+        names: &[&str],
+    ) -> Result<Option<Self>, ProxyError> {
+        first_set(get, names)
+            .map(|(variable, value)| {
+                Self::parse(&value).map_err(|why| ProxyError { variable, why })
+            })
+            .transpose()
+    }
+
+    /// Parses the address of a proxy; fails with the reason.
+    fn parse(value: &str) -> Result<Self, String> {
         let with_scheme =
             if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
-        let error = |why: String| ProxyError { variable: variable.clone(), why };
-        let mut url = Url::parse(&with_scheme).map_err(|it| error(format!("no URL: {it}")))?;
+        let mut url = Url::parse(&with_scheme).map_err(|it| format!("not a URL: {it}"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            let why = format!("`{}:` proxies are not supported, only `http:` ones", url.scheme());
-            return Err(error(why));
+            return Err(format!("unsupported scheme `{}:`, expected `http:`", url.scheme()));
         }
         if url.host().is_none() {
-            return Err(error("no host is named".to_owned()));
+            return Err("the host is missing".to_owned());
         }
-        let decode = |text: &str| {
-            let bytes = percent_decoded(text);
-            // No characters that could end the header and begin another.
-            (!bytes.iter().any(u8::is_ascii_control)).then_some(bytes)
-        };
         let authorization = match (url.username(), url.password()) {
             ("", None) => None,
             (user, password) => {
                 let (Some(mut both), Some(password)) =
-                    (decode(user), decode(password.unwrap_or_default()))
+                    (decode_credential(user), decode_credential(password.unwrap_or_default()))
                 else {
-                    return Err(error("the user name or password has control characters".into()));
+                    return Err("the user name or password contains control characters".to_owned());
                 };
                 both.push(b':');
                 both.extend(password);
@@ -139,20 +144,19 @@ impl ProxyAddress {
     }
 
     async fn connect(&self, url: &Url, resolver: &dyn Resolver) -> io::Result<TcpStream> {
-        let unusable = || io::Error::from(io::ErrorKind::InvalidInput);
         if self.url.scheme() != "http" {
             return Err(io::Error::other("only an `http:` proxy can be used here"));
         }
-        let port = self.url.port_or_known_default().ok_or_else(unusable)?;
-        let addresses = match self.url.host().ok_or_else(unusable)? {
+        let port = self.url.port_or_known_default().ok_or(io::ErrorKind::InvalidInput)?;
+        let addresses = match self.url.host().ok_or(io::ErrorKind::InvalidInput)? {
             Host::Domain(name) => resolver.resolve(name).await?,
             Host::Ipv4(address) => vec![address.into()],
             Host::Ipv6(address) => vec![address.into()],
         };
         let addresses: Vec<_> = addresses.into_iter().map(|it| (it, port).into()).collect();
         let mut stream = connect(&addresses).await?;
-        let port = url.port_or_known_default().ok_or_else(unusable)?;
-        self.tunnel(&mut stream, url.host_str().ok_or_else(unusable)?, port).await?;
+        let port = url.port_or_known_default().ok_or(io::ErrorKind::InvalidInput)?;
+        self.tunnel(&mut stream, url.host_str().ok_or(io::ErrorKind::InvalidInput)?, port).await?;
         Ok(stream)
     }
 
@@ -173,7 +177,7 @@ impl ProxyAddress {
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\n") {
             if answer.len() >= MAX_ANSWER {
-                return Err(io::Error::other("its answer is too long"));
+                return Err(io::Error::other("its response is too long"));
             }
             // Byte by byte: the bytes after the answer come from the host.
             answer.push(stream.read_u8().await?);
@@ -183,17 +187,19 @@ impl ProxyAddress {
         let mut words = line.splitn(3, ' ');
         let (version, status) = (words.next().unwrap_or_default(), words.next());
         match status.and_then(|it| it.parse().ok()) {
-            _ if !version.starts_with("HTTP/1.") => Err(io::Error::other("it does not speak HTTP")),
+            Some(_) if !version.starts_with("HTTP/1.") => {
+                Err(io::Error::other("it is not an HTTP proxy"))
+            }
             Some(200..=299) => Ok(()),
-            Some(407_u16) => Err(io::Error::other("it needs a user name and password")),
-            Some(status) => Err(io::Error::other(format!("it answered with status {status}"))),
-            None => Err(io::Error::other("it does not speak HTTP")),
+            Some(407_u16) => Err(io::Error::other("it requires a user name and password")),
+            Some(status) => Err(io::Error::other(format!("it responded with status {status}"))),
+            None => Err(io::Error::other("it is not an HTTP proxy")),
         }
     }
 }
 
 impl DirectHosts {
-    fn read(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         if text.is_empty() {
             return None;
@@ -201,15 +207,12 @@ impl DirectHosts {
         if text == "*" {
             return Some(Self::All);
         }
-        if let Some((address, bits)) = text.split_once('/') {
-            let address: IpAddr = address.parse().ok()?;
-            let most = if address.is_ipv4() { 32 } else { 128 };
-            let bits: u8 = bits.parse().ok().filter(|it| *it <= most)?;
-            return Some(Self::Addresses(address, bits));
+        if text.contains('/') {
+            return AddressBlock::parse(&text).map(Self::Addresses);
         }
         let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(&text);
-        if let Ok(address) = bare.parse::<IpAddr>() {
-            return Some(Self::Addresses(address, if address.is_ipv4() { 32 } else { 128 }));
+        if let Ok(address) = bare.parse() {
+            return Some(Self::Addresses(AddressBlock::single(address)));
         }
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) => (name, Some(port.parse().ok()?)),
@@ -219,29 +222,17 @@ impl DirectHosts {
         Some(Self::Domain(name.to_owned(), port))
     }
 
-    fn include(&self, url: &Url) -> bool {
+    fn contains(&self, url: &Url) -> bool {
         match (self, url.host()) {
             (Self::All, _) => true,
             (Self::Domain(name, port), Some(host)) => {
                 let host = host.to_string();
-                let is_below = || host.strip_suffix(&**name).is_some_and(|it| it.ends_with('.'));
-                (host == *name || is_below())
+                (host == *name || is_below(&host, name))
                     && port.is_none_or(|it| Some(it) == url.port_or_known_default())
             }
-            (Self::Addresses(first, bits), Some(host)) => match (first, host) {
-                (IpAddr::V4(first), Host::Ipv4(address)) => {
-                    let shift = 32 - u32::from(*bits);
-                    let start = |it: u32| it.checked_shr(shift).unwrap_or_default();
-                    start(first.to_bits()) == start(address.to_bits())
-                }
-                (IpAddr::V6(first), Host::Ipv6(address)) => {
-                    let shift = 128 - u32::from(*bits);
-                    let start = |it: u128| it.checked_shr(shift).unwrap_or_default();
-                    start(first.to_bits()) == start(address.to_bits())
-                }
-                _ => false,
-            },
-            (_, None) => false,
+            (Self::Addresses(block), Some(Host::Ipv4(address))) => block.contains(address.into()),
+            (Self::Addresses(block), Some(Host::Ipv6(address))) => block.contains(address.into()),
+            _ => false,
         }
     }
 }
@@ -256,8 +247,9 @@ fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-/// Decodes the `%XX` of a URL part.
-fn percent_decoded(text: &str) -> Vec<u8> {
+/// Decodes the `%XX` of a user name or password. `None` for control characters, which could end the
+/// header and begin another.
+fn decode_credential(text: &str) -> Option<Vec<u8>> {
     let mut bytes = text.as_bytes().iter();
     let mut decoded = Vec::new();
     while let Some(&byte) = bytes.next() {
@@ -271,7 +263,7 @@ fn percent_decoded(text: &str) -> Vec<u8> {
             None => decoded.push(byte),
         }
     }
-    decoded
+    (!decoded.iter().any(u8::is_ascii_control)).then_some(decoded)
 }
 
 impl fmt::Debug for ProxyAddress {
@@ -294,7 +286,7 @@ mod tests {
     fn of(variables: &[(&str, &str)], urls: &[&str]) -> Vec<Option<String>> {
         let proxies = proxies(variables).unwrap();
         urls.iter()
-            .map(|url: &&str| proxies.of(&Url::parse(url).unwrap()).map(ProxyAddress::name))
+            .map(|url: &&str| proxies.proxy_for(&Url::parse(url).unwrap()).map(ProxyAddress::name))
             .collect()
     }
 

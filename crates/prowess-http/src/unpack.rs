@@ -8,10 +8,10 @@ use flate2::write::{MultiGzDecoder, ZlibDecoder};
 /// Unpacks a body as it arrives. However small it is when packed, no more than the maximum is kept
 /// in memory.
 pub(crate) enum Unpacker {
-    Plain(Room),
-    Gzip(MultiGzDecoder<Room>),
-    Deflate(ZlibDecoder<Room>),
-    Brotli(Box<DecompressorWriter<Room>>),
+    Plain(BoundedBuffer),
+    Gzip(MultiGzDecoder<BoundedBuffer>),
+    Deflate(ZlibDecoder<BoundedBuffer>),
+    Brotli(Box<DecompressorWriter<BoundedBuffer>>),
 }
 
 /// The encodings that can be unpacked, as the value of a header.
@@ -19,23 +19,23 @@ pub(crate) const ENCODINGS: &str = "gzip, deflate, br";
 
 /// Collects bytes up to a limit.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct BoundedBuffer {
     pub(crate) bytes: Vec<u8>,
-    most: usize,
+    limit: usize,
     /// Whether the limit was exceeded.
-    pub(crate) cut: bool,
+    pub(crate) is_cut: bool,
 }
 
 impl Unpacker {
     /// Begins a body in this encoding; with an unknown one it stays packed.
-    pub(crate) fn new(encoding: &str, most: u64) -> Self {
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let room = Room { most, ..Room::default() };
+    pub(crate) fn new(encoding: &str, limit: u64) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let buffer = BoundedBuffer { limit, ..BoundedBuffer::default() };
         match encoding.trim().to_ascii_lowercase().as_str() {
-            "gzip" | "x-gzip" => Self::Gzip(MultiGzDecoder::new(room)),
-            "deflate" => Self::Deflate(ZlibDecoder::new(room)),
-            "br" => Self::Brotli(Box::new(DecompressorWriter::new(room, 4096))),
-            _ => Self::Plain(room),
+            "gzip" | "x-gzip" => Self::Gzip(MultiGzDecoder::new(buffer)),
+            "deflate" => Self::Deflate(ZlibDecoder::new(buffer)),
+            "br" => Self::Brotli(Box::new(DecompressorWriter::new(buffer, 4096))),
+            _ => Self::Plain(buffer),
         }
     }
 
@@ -44,9 +44,9 @@ impl Unpacker {
     }
 
     /// Adds the next bytes, and returns whether the limit allows more.
-    pub(crate) fn take(&mut self, bytes: &[u8]) -> io::Result<bool> {
-        let taken = self.writer().write_all(bytes).and_then(|()| self.writer().flush());
-        if self.room().cut { Ok(false) } else { taken.map(|()| true) }
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        let pushed = self.writer().write_all(bytes).and_then(|()| self.writer().flush());
+        if self.unpacked().is_cut { Ok(false) } else { pushed.map(|()| true) }
     }
 
     /// Ends the body; an incomplete packed one is an error.
@@ -57,13 +57,13 @@ impl Unpacker {
             Self::Deflate(decoder) => decoder.try_finish(),
             Self::Brotli(decoder) => decoder.close(),
         };
-        if self.room().cut { Ok(()) } else { finished }
+        if self.unpacked().is_cut { Ok(()) } else { finished }
     }
 
     /// Returns the bytes unpacked so far.
-    pub(crate) fn room(&mut self) -> &mut Room {
+    pub(crate) fn unpacked(&mut self) -> &mut BoundedBuffer {
         match self {
-            Self::Plain(room) => room,
+            Self::Plain(buffer) => buffer,
             Self::Gzip(decoder) => decoder.get_mut(),
             Self::Deflate(decoder) => decoder.get_mut(),
             Self::Brotli(decoder) => decoder.get_mut(),
@@ -72,7 +72,7 @@ impl Unpacker {
 
     fn writer(&mut self) -> &mut dyn Write {
         match self {
-            Self::Plain(room) => room,
+            Self::Plain(buffer) => buffer,
             Self::Gzip(decoder) => decoder,
             Self::Deflate(decoder) => decoder,
             Self::Brotli(decoder) => decoder,
@@ -80,12 +80,12 @@ impl Unpacker {
     }
 }
 
-impl Write for Room {
+impl Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = self.most.saturating_sub(self.bytes.len());
+        let room = self.limit.saturating_sub(self.bytes.len());
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
         if bytes.len() > room {
-            self.cut = true;
+            self.is_cut = true;
             return Err(io::ErrorKind::StorageFull.into());
         }
         Ok(bytes.len())

@@ -226,7 +226,7 @@ async fn an_https_request_goes_through_a_tunnel_of_the_proxy() {
 
     let error = client("").post(request("secure.test")).await.unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
-    assert_eq!(cause, "it needs a user name and password");
+    assert_eq!(cause, "it requires a user name and password");
     // The name in the certificate counts, not that of the proxy.
     let error = client("a:b@").post(request("other.test")).await.unwrap_err();
     assert!(matches!(error, HttpError::Proxy { .. }), "{error}");

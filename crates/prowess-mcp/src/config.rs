@@ -6,7 +6,7 @@ mod description;
 mod setting;
 
 #[cfg(feature = "client")]
-pub(crate) use crate::config::description::plain;
+pub(crate) use crate::config::description::plain_name;
 pub use crate::config::{
     description::{McpServerConfig, ServerAddress, ServerProgram, SkillServers, Transport},
     oauth_settings::OauthSettings,

@@ -37,7 +37,7 @@ pub struct TreeFile {
 
 /// A text is not `sha256:` and 64 hex digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not `sha256:` and 64 hex digits")]
+#[error("`{text}` is not `sha256:` followed by 64 hexadecimal digits")]
 pub struct DigestSyntaxError {
     /// The text.
     pub text: String,
@@ -115,8 +115,8 @@ fn digest(text: &str) -> Option<[u8; 32]> {
     let hex = text.strip_prefix("sha256:").filter(|it| it.len() == 64 && it.is_ascii())?;
     let mut bytes = [0; 32];
     for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        let digit = |c: u8| char::from(c).to_digit(16);
-        *byte = u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()?;
+        let [high, low] = [digits[0], digits[1]].map(|it| char::from(it).to_digit(16));
+        *byte = u8::try_from(high? * 16 + low?).ok()?;
     }
     Some(bytes)
 }

@@ -1,4 +1,4 @@
-//! The active skills.
+//! The active skills of a conversation.
 
 use std::{
     path::Path,
@@ -9,29 +9,35 @@ use prowess::{Library, Skill, lock};
 
 use crate::provider::SkillProvider;
 
-/// The active skills in the order of their activation, looked up in the current library.
+/// The active skills, in the order of their activation.
 ///
-/// A skill is identified by its file: another one with its name does not replace it.
-#[derive(Debug)]
-pub struct Active {
-    provider: Arc<dyn SkillProvider>,
+/// A skill is active when its instructions are in the conversation, all of them. One of which a
+/// model is shown less is disclosed, and one that fits a request is matched; neither is active.
+/// What depends on a skill goes by this list: its tools and rules, its files, and its servers.
+///
+/// The skills are looked up in the current library. A skill is identified by its file: another one
+/// with its name does not replace it.
+#[derive(Debug, Default)]
+pub struct ActiveSkills {
+    provider: Option<Arc<dyn SkillProvider>>,
     activated: Mutex<Vec<ActiveSkill>>,
 }
 
 tokio::task_local! {
-    static CURRENT: Arc<Active>;
+    static CURRENT: Arc<ActiveSkills>;
 }
 
 #[derive(Debug)]
 struct ActiveSkill {
     name: Box<str>,
-    path: Arc<Path>,
+    /// Its file; `None` if it was activated by its name alone.
+    path: Option<Arc<Path>>,
 }
 
-impl Active {
+impl ActiveSkills {
     /// Creates a list without skills.
     pub fn new(provider: Arc<dyn SkillProvider>) -> Self {
-        Self { provider, activated: Mutex::default() }
+        Self { provider: Some(provider), activated: Mutex::default() }
     }
 
     /// Makes the tools and the authorizer use these skills during a future, instead of those that
@@ -50,9 +56,14 @@ impl Active {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// Returns the current library.
+    /// Whether there is a library to look the skills up in.
+    pub fn has_library(&self) -> bool {
+        self.provider.is_some()
+    }
+
+    /// Returns the current library; an empty one if there is none.
     pub fn library(&self) -> Arc<Library> {
-        self.provider.library()
+        self.provider.as_ref().map(|it| it.library()).unwrap_or_default()
     }
 
     /// Activates a skill, found by [`Library::get`]. Returns whether such a skill exists and is
@@ -63,30 +74,52 @@ impl Active {
             return false;
         };
         let mut activated = self.lock();
-        if !activated.iter().any(|it| it.path == skill.origin.path) {
-            let (name, path) = (skill.manifest.name.clone(), skill.origin.path.clone());
+        if !activated.iter().any(|it| it.path.as_ref() == Some(&skill.origin.path)) {
+            let (name, path) = (skill.manifest.name.clone(), Some(skill.origin.path.clone()));
             activated.push(ActiveSkill { name, path });
         }
         true
     }
 
+    /// Activates a skill by its name alone, whether the library has it or not: rules about the
+    /// name apply, but no tool finds its files.
+    pub fn activate_name(&self, name: &str) {
+        let mut activated = self.lock();
+        if !activated.iter().any(|it| &*it.name == name) {
+            activated.push(ActiveSkill { name: name.into(), path: None });
+        }
+    }
+
+    /// Returns the names of the active skills.
+    pub fn names(&self) -> Vec<String> {
+        self.lock().iter().map(|it| it.name.to_string()).collect()
+    }
+
     /// Returns the active skills that still exist and are enabled.
     pub fn skills(&self) -> Vec<Skill> {
-        let library = self.library();
-        self.lock()
-            .iter()
-            .filter_map(|activated: &ActiveSkill| {
-                let is_it = |skill: &&Skill| skill.origin.path == activated.path;
-                let named = library.get(&activated.name).filter(is_it);
-                named
-                    .or_else(|| library.all().find(is_it))
-                    .filter(|it| it.manifest.is_active())
-                    .cloned()
-            })
-            .collect()
+        self.skills_of(&self.library()).into_iter().cloned().collect()
+    }
+
+    /// Returns those of them that a library has, which need not be the one they are looked up in.
+    pub fn skills_of<'l>(&self, library: &'l Library) -> Vec<&'l Skill> {
+        self.lock().iter().filter_map(|it| it.find(library)).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<ActiveSkill>> {
         lock(&self.activated)
+    }
+}
+
+impl ActiveSkill {
+    /// Returns the skill of a library, if it is enabled.
+    fn find<'l>(&self, library: &'l Library) -> Option<&'l Skill> {
+        let named = library.get(&self.name);
+        let found = match &self.path {
+            Some(path) => named
+                .filter(|it| it.origin.path == *path)
+                .or_else(|| library.all().find(|it| it.origin.path == *path)),
+            None => named,
+        };
+        found.filter(|it| it.manifest.is_active())
     }
 }

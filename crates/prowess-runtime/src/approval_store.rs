@@ -55,9 +55,8 @@ pub(crate) struct Approval {
 pub struct RememberedApproval {
     /// The ID to revoke it by, which never changes.
     pub id: String,
-    /// The kind of approval: `skill`, `server`, `call`, `write`, `read`, `send`, `network`,
-    /// `environment` or `settings`.
-    pub kind: &'static str,
+    /// The kind of approval.
+    pub kind: ApprovalKind,
     /// The name of the skill, server or tool.
     pub name: String,
     /// The folder, file or call.
@@ -85,9 +84,12 @@ pub(crate) struct ApprovalKey {
 /// The kinds of approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ApprovalKind {
+pub enum ApprovalKind {
+    /// Using or running a skill.
     Skill,
+    /// Starting a server, or connecting to it.
     Server,
+    /// A call of a tool.
     Call,
     /// Writing a file, with any content.
     Write,
@@ -95,6 +97,7 @@ pub(crate) enum ApprovalKind {
     Read,
     /// Sending any request to a host.
     Send,
+    /// A settings file of a project.
     Settings,
     /// A skill with hosts that its script may connect to.
     Network,
@@ -119,12 +122,12 @@ impl ApprovalKind {
 }
 
 impl Approval {
-    fn remembered(&self) -> RememberedApproval {
+    fn to_remembered(&self) -> RememberedApproval {
         let Self { key: ApprovalKey { kind, name, place }, when, by, subject } = self;
         let words = [kind.as_str(), name, place].map(str::as_bytes);
         RememberedApproval {
             id: Subject::of_words(words).digest.chars().take(ID).collect(),
-            kind: kind.as_str(),
+            kind: *kind,
             name: name.clone(),
             place: place.clone(),
             when: when.clone(),
@@ -161,7 +164,7 @@ struct ApprovalFile {
 /// The name of the lock file of an environment.
 #[cfg(feature = "http")]
 const LOCK_FILE: &str = "lock";
-const BOOK: &str = "approvals.json";
+const FILE: &str = "approvals.json";
 /// The length of the ID of an approval.
 const ID: usize = 8;
 /// The maximum number of approvals; the oldest are removed first.
@@ -169,7 +172,7 @@ const APPROVALS: usize = 500;
 /// The maximum total size of the saved texts, in bytes; the newest are kept.
 const TEXTS: usize = 8 * 1024 * 1024;
 /// The maximum size of the file of approvals.
-const BOOK_SIZE: u64 = 64 * 1024 * 1024;
+const FILE_SIZE: u64 = 64 * 1024 * 1024;
 
 impl ApprovalStore {
     /// Creates a store in a directory, which is created with the first approval.
@@ -188,9 +191,9 @@ impl ApprovalStore {
     }
 
     /// Returns the approved subject of a key, for the session or permanently.
-    pub(crate) fn approved(&self, key: &ApprovalKey) -> Option<Subject> {
+    pub(crate) fn approved_subject(&self, key: &ApprovalKey) -> Option<Subject> {
         let session = lock(&self.session).iter().rfind(|it| it.key == *key).cloned();
-        session.map(|it| it.subject).or_else(|| self.approved_for_good(key))
+        session.map(|it| it.subject).or_else(|| self.approved_permanently(key))
     }
 
     /// Whether a key was approved for as long as the program runs.
@@ -208,28 +211,28 @@ impl ApprovalStore {
         lock(&self.refused).iter().any(|it| it.0 == *key && it.1.digest == subject.digest)
     }
 
-    fn approved_for_good(&self, key: &ApprovalKey) -> Option<Subject> {
-        self.all().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
+    fn approved_permanently(&self, key: &ApprovalKey) -> Option<Subject> {
+        self.list().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
     }
 
     /// Remembers an approval as long as the program runs.
     pub(crate) fn approve_for_session(&self, approval: Approval) {
-        enter(&mut lock(&self.session), approval);
+        insert(&mut lock(&self.session), approval);
     }
 
     /// Records an approval, replacing an older one with the same key.
     pub(crate) fn approve(&self, approval: Approval) {
         let Some(directory) = &self.directory else {
-            return enter(&mut lock(&self.memory), approval);
+            return insert(&mut lock(&self.memory), approval);
         };
-        if let Err(error) = self.change(directory, |all| enter(all, approval)) {
+        if let Err(error) = self.update(directory, |all| insert(all, approval)) {
             self.warnings.add(format!("an approval could not be recorded: {error}"));
         }
     }
 
     /// Returns the remembered approvals, the newest last.
     pub fn remembered(&self) -> Vec<RememberedApproval> {
-        self.all().iter().map(Approval::remembered).collect()
+        self.list().iter().map(Approval::to_remembered).collect()
     }
 
     /// Revokes the remembered approvals that `is_meant` selects, and returns them.
@@ -239,23 +242,12 @@ impl ApprovalStore {
         by: &str,
         audit: &AuditLog,
     ) -> io::Result<Vec<RememberedApproval>> {
-        let mut revoked = Vec::new();
-        let mut revoke = |all: &mut Vec<Approval>| {
-            all.retain(|it| {
-                let shown = it.remembered();
-                let is_kept = !is_meant(&shown);
-                if !is_kept {
-                    revoked.push(shown);
-                }
-                is_kept
-            });
+        let revoked = match &self.directory {
+            Some(directory) => self.update(directory, |all| remove_matching(all, is_meant))?,
+            None => remove_matching(&mut lock(&self.memory), is_meant),
         };
-        match &self.directory {
-            Some(directory) => self.change(directory, revoke)?,
-            None => revoke(&mut lock(&self.memory)),
-        }
         for RememberedApproval { kind, name, place, .. } in &revoked {
-            let what = format!("{kind} {name}: {place}");
+            let what = format!("{} {name}: {place}", kind.as_str());
             audit.record(&AuditEntry {
                 tool: "approvals",
                 what: &what,
@@ -267,16 +259,21 @@ impl ApprovalStore {
         Ok(revoked)
     }
 
-    /// Changes the file of approvals under a lock.
-    fn change(&self, directory: &Path, change: impl FnOnce(&mut Vec<Approval>)) -> io::Result<()> {
+    /// Changes the file of approvals under a lock; returns the result of the change.
+    fn update<T>(
+        &self,
+        directory: &Path,
+        change: impl FnOnce(&mut Vec<Approval>) -> T,
+    ) -> io::Result<T> {
         let _lock = lock_directory(directory)?;
-        let mut book = self.open(directory)?;
-        change(&mut book.approvals);
-        let text = serde_json::to_vec_pretty(&book)?;
+        let mut file = self.read_or_set_aside(directory)?;
+        let result = change(&mut file.approvals);
+        let text = serde_json::to_vec_pretty(&file)?;
         let root = Root::open(directory).map_err(io::Error::other)?;
-        root.write(Path::new(BOOK), &text).map_err(io::Error::other)?;
+        root.write(Path::new(FILE), &text).map_err(io::Error::other)?;
         // An existing directory may be readable by others.
-        fs::set_permissions(directory.join(BOOK), fs::Permissions::from_mode(0o600))
+        fs::set_permissions(directory.join(FILE), fs::Permissions::from_mode(0o600))?;
+        Ok(result)
     }
 
     /// Approves a project's settings file, as long as its content is unchanged.
@@ -298,7 +295,7 @@ impl ApprovalStore {
 
     /// Whether a project's settings file was approved with this exact content.
     pub fn has_approved_settings(&self, file: &Path, digest: &str) -> bool {
-        self.approved(&ApprovalKey::of_settings(file)).is_some_and(|it| it.digest == digest)
+        self.approved_subject(&ApprovalKey::of_settings(file)).is_some_and(|it| it.digest == digest)
     }
 
     /// Approves the installation of packages, and their use with this lock file.
@@ -324,7 +321,7 @@ impl ApprovalStore {
     /// still saved.
     pub(crate) fn environment(&self, key: &str) -> Option<(String, Option<String>)> {
         let subject = self
-            .all()
+            .list()
             .into_iter()
             .rfind(|it: &Approval| it.key.kind == ApprovalKind::Environment && it.key.place == key)?
             .subject;
@@ -332,15 +329,15 @@ impl ApprovalStore {
     }
 
     /// Returns all current approvals, the newest last.
-    pub(crate) fn all(&self) -> Vec<Approval> {
+    pub(crate) fn list(&self) -> Vec<Approval> {
         let Some(directory) = &self.directory else { return lock(&self.memory).clone() };
-        let read = match open(directory) {
+        let file = match read(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                lock_directory(directory).and_then(|_lock| self.open(directory))
+                lock_directory(directory).and_then(|_lock| self.read_or_set_aside(directory))
             }
-            book => book,
+            file => file,
         };
-        read.map(|it| it.approvals).unwrap_or_else(|error| {
+        file.map(|it| it.approvals).unwrap_or_else(|error| {
             self.warnings.add(format!("the approvals could not be read: {error}"));
             Vec::new()
         })
@@ -348,26 +345,26 @@ impl ApprovalStore {
 
     /// Reads the file of approvals under a lock. A corrupt one is set aside, and nothing is
     /// approved.
-    fn open(&self, directory: &Path) -> io::Result<ApprovalFile> {
-        match open(directory) {
+    fn read_or_set_aside(&self, directory: &Path) -> io::Result<ApprovalFile> {
+        match read(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                let aside = directory.join(format!("{BOOK}.corrupt"));
-                fs::rename(directory.join(BOOK), &aside)?;
+                let aside = directory.join(format!("{FILE}.corrupt"));
+                fs::rename(directory.join(FILE), &aside)?;
                 let aside = aside.display();
                 self.warnings.add(format!(
-                    "the approvals were damaged ({error}); they were moved to `{aside}`, and nothing is approved"
+                    "the file of approvals is damaged ({error}); it was moved to `{aside}`, and nothing is approved"
                 ));
                 Ok(ApprovalFile::default())
             }
-            book => book,
+            file => file,
         }
     }
 }
 
 /// Reads the file of approvals; `InvalidData` if it is corrupt.
-fn open(directory: &Path) -> io::Result<ApprovalFile> {
+fn read(directory: &Path) -> io::Result<ApprovalFile> {
     let mut options = OpenOptions::new();
-    let file = match options.read(true).custom_flags(NO_WAIT).open(directory.join(BOOK)) {
+    let file = match options.read(true).custom_flags(NO_WAIT).open(directory.join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ApprovalFile::default()),
         file => file?,
     };
@@ -378,28 +375,39 @@ fn open(directory: &Path) -> io::Result<ApprovalFile> {
     if !is_own(&metadata, 0o022) || !is_own(&fs::metadata(directory)?, 0o002) {
         let shown = directory.display();
         let why = format!(
-            "`{BOOK}` in `{shown}`, or that directory, belongs to another user or can be written by others"
+            "`{FILE}` in `{shown}`, or that directory, belongs to another user or is writable by others"
         );
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     let mut text = Vec::new();
-    file.take(BOOK_SIZE).read_to_end(&mut text)?;
+    file.take(FILE_SIZE).read_to_end(&mut text)?;
     serde_json::from_slice(&text).map_err(|it| io::Error::new(io::ErrorKind::InvalidData, it))
 }
 
 /// Adds an approval, replacing an older one with the same key.
-fn enter(approvals: &mut Vec<Approval>, new: Approval) {
+fn insert(approvals: &mut Vec<Approval>, new: Approval) {
     approvals.retain(|old| old.key != new.key);
     approvals.push(new);
     let surplus = approvals.len().saturating_sub(APPROVALS);
     approvals.drain(..surplus);
-    let mut kept = 0;
+    let mut size = 0;
     for old in approvals.iter_mut().rev() {
-        kept += old.subject.kept();
-        if kept > TEXTS {
-            old.subject.forget_texts();
+        size += old.subject.texts_size();
+        if size > TEXTS {
+            old.subject.drop_texts();
         }
     }
+}
+
+/// Removes and returns the approvals that `is_meant` selects.
+fn remove_matching(
+    approvals: &mut Vec<Approval>,
+    is_meant: impl Fn(&RememberedApproval) -> bool,
+) -> Vec<RememberedApproval> {
+    approvals
+        .extract_if(.., |it| is_meant(&it.to_remembered()))
+        .map(|it| it.to_remembered())
+        .collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

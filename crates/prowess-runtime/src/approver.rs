@@ -108,7 +108,9 @@ impl Approver for ApproveAll {
         let reply = match question {
             Question { in_person: true, .. } => ApproverReply::No,
             Question { coverage: Coverage::UntilChange, .. } => ApproverReply::Always,
-            _ => ApproverReply::Once,
+            Question { coverage: Coverage::Once | Coverage::More { .. }, .. } => {
+                ApproverReply::Once
+            }
         };
         Box::pin(async move { reply })
     }

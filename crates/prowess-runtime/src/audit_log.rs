@@ -11,6 +11,7 @@ use prowess_sandbox::SandboxLevel;
 use serde::Serialize;
 
 use crate::{
+    mask::KnownSecrets,
     state_directory::{NO_WAIT, lock_directory},
     timestamp::timestamp,
     warnings::Warnings,
@@ -20,7 +21,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct AuditLog {
     directory: Option<PathBuf>,
-    secrets: Vec<String>,
+    secrets: KnownSecrets,
     warnings: Warnings,
 }
 
@@ -37,18 +38,14 @@ impl AuditLog {
 
     /// Redacts these secrets wherever they occur in an entry.
     #[must_use]
-    pub fn masking(self, secrets: Vec<String>) -> Self {
+    pub fn masking(self, secrets: KnownSecrets) -> Self {
         Self { secrets, ..self }
     }
 
     /// Logs a decision. A failure is among the [warnings](Self::take_warnings).
     pub fn record(&self, entry: &AuditEntry<'_>) {
         let Some(directory) = &self.directory else { return };
-        let mut what = entry.what.to_owned();
-        for secret in &self.secrets {
-            what = what.replace(&**secret, "[masked]");
-        }
-        let entry = AuditEntry { what: &what, ..*entry };
+        let entry = AuditEntry { what: &self.secrets.mask(entry.what), ..*entry };
         let logged = lock_directory(directory).and_then(|_lock| append(directory, &entry));
         if let Err(error) = logged {
             self.warnings.add(format!("a decision could not be logged: {error}"));

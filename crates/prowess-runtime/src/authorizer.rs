@@ -2,17 +2,17 @@
 
 use std::{
     cell::OnceCell,
-    iter,
     path::{Path, PathBuf},
     slice,
     sync::Arc,
 };
 
-use prowess::{ChosenSkill, Level, Offer, Priority, ReadError, Skill, Type, render_definition};
+use prowess::{ChosenSkill, Level, Offer, Priority, ReadError, Skill, render_definition};
 use prowess_sandbox::{SandboxLevel, ScriptConnection};
+use serde_json::Value;
 
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     approval_store::{Approval, ApprovalKey, ApprovalKind, ApprovalStore},
     approver::{Approver, ApproverReply, Coverage, Question},
     audit_log::{AuditEntry, AuditLog},
@@ -22,14 +22,17 @@ use crate::{
     entry::SkillRecord,
     outcome::Outcome,
     policy::Policy,
-    protected::lies_in,
+    protected::is_within,
     refusal::Refusal,
     remote_skill::{RemoteFile, RemoteSkill},
     ruling::{ActionRequest, Ground, Ruling},
     skill_folder::SkillFolder,
-    subject::{Subject, file_difference, shortened},
+    subject::{Subject, file_difference, shorten_text},
     timestamp::timestamp,
-    tool::Action,
+    tool::{
+        Action, ActionFacts, ApprovalFacts, AuditMode, InputDisplay, ListedAs, QuestionContent,
+        SubjectSource, USE_SKILL,
+    },
     warnings::Warnings,
 };
 
@@ -90,43 +93,48 @@ impl Authorizer {
         self.decide(requested).await.map(|it| it.difference)
     }
 
-    /// Does the same, and tells whether a person has approved it.
+    /// Does the same, and returns whether a person has approved it.
     pub(crate) async fn decide(
         &self,
         requested: &ActionRequest<'_>,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
-        let plan = match requested.action {
-            Action::Command { line, directory, preview } => {
+        let facts = &requested.action.facts();
+        let plan = match &facts.subject {
+            SubjectSource::Command { line, directory, preview } => {
                 let plan = match preview {
                     Some(preview) => preview.plan.clone(),
                     None => commands::plan(line, directory, &self.policy),
                 };
                 let mut plan =
                     plan.map_err(|refusal| self.refuse(requested, None, "policy", refusal))?;
-                plan.secrets.retain(|it| self.keeps_secret(requested.tool, it));
+                plan.secrets.retain(|it| self.asks_about_secret(requested.tool, it));
                 Some(plan)
             }
-            _ => None,
+            SubjectSource::Input
+            | SubjectSource::Words
+            | SubjectSource::Parts(_)
+            | SubjectSource::Skill(_)
+            | SubjectSource::RemoteSkill(_) => None,
         };
         let (ground, asks) = match self.policy.ruling(requested, plan.as_ref()) {
             Ruling::Allow(ground) => {
-                return self.allow(requested, skill_subject(requested).as_ref(), ground.as_str());
+                return self.allow(requested, skill_subject(facts).as_ref(), ground.as_str());
             }
             Ruling::Deny(ground) => {
-                let subject = skill_subject(requested);
-                let refusal = denied(requested, ground);
+                let subject = skill_subject(facts);
+                let refusal = denial(requested, ground);
                 return Err(self.refuse(requested, subject.as_ref(), ground.as_str(), refusal));
             }
             Ruling::Ask(ground) => (ground, true),
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
-        let old = self.approvals.approved(&self.key(requested));
+        let old = self.approved_subject(requested);
         // The files of a read-only action are not read, unless it requires approval.
         if !asks && old.is_none() && requested.action.only_looks() {
             return self.allow(requested, None, ground.as_str());
         }
-        let subject = match subject(requested, plan.as_ref()) {
-            Ok(subject) => match self.policy.hosts_of(requested.action) {
+        let subject = match subject(requested, facts, plan.as_ref()) {
+            Ok(subject) => match self.policy.hosts_of(facts) {
                 [] => subject,
                 hosts => subject.with_hosts(hosts),
             },
@@ -155,7 +163,7 @@ impl Authorizer {
         ground: Ground,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let _turn = self.approvals.turn.lock().await;
-        let old = self.approvals.approved(&self.key(requested));
+        let old = self.approved_subject(requested);
         let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
         let is_covered =
             ground == Ground::Writes && self.approvals.is_approved_for_session(&every_write());
@@ -163,10 +171,11 @@ impl Authorizer {
             let passed = self.allow(requested, Some(&subject), "approval")?;
             return Ok(AuthorizedAction { is_agreed: is_personal(ground), ..passed });
         }
-        if self.approvals.is_refused_for_session(&self.key(requested), &subject) {
-            let message = format!("approval to {} was not given", what(requested.action));
+        let key = self.approval_key(requested);
+        if key.is_some_and(|it| self.approvals.is_refused_for_session(&it, &subject)) {
+            let message = format!("approval to {} was denied", requested.action.describe());
             let hint =
-                "you have said no to this; you will be asked again in the next session".to_owned();
+                "you denied it earlier; you will be asked again in the next session".to_owned();
             return Err(self.refuse(
                 requested,
                 Some(&subject),
@@ -178,16 +187,15 @@ impl Authorizer {
     }
 
     /// Whether this tool may only read a file with secrets after approval. Nothing is logged.
-    pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
+    pub(crate) fn asks_about_secret(&self, tool: &str, path: &Path) -> bool {
         let action = Action::Read(path.to_owned());
-        let key =
-            ApprovalKey::of(&ActionRequest { tool, action: &action, active: &[], given: None });
-        self.policy.keeps_secret(tool, path) && self.approvals.approved(&key).is_none()
+        let requested = ActionRequest { tool, action: &action, active: &[], given: None };
+        self.policy.asks_about_secret(tool, path) && self.approved_subject(&requested).is_none()
     }
 
     /// Whether the policy denies the disclosure of a skill. Nothing is logged.
     pub fn is_denied(&self, skill: &Skill) -> bool {
-        matches!(self.ruling(&telling(skill)), Ruling::Deny(_))
+        matches!(self.ruling(&disclosure_action(skill)), Ruling::Deny(_))
     }
 
     /// Offers a skill as far as no approval is needed, and returns whether one would be: then the
@@ -208,85 +216,91 @@ impl Authorizer {
 
     /// Refuses to read files of an undisclosed skill: a rule about a skill applies to its files
     /// too, until it is activated.
-    pub(crate) fn guard(
+    pub(crate) fn check_disclosed(
         &self,
         requested: &ActionRequest<'_>,
-        active: &Active,
+        active: &ActiveSkills,
     ) -> Result<(), Box<Outcome>> {
-        let Action::Read(path) = requested.action else { return Ok(()) };
-        let undisclosed = self.undisclosed(active, |folder| lies_in(path, folder));
+        let ListedAs::FileToRead(path) = requested.action.facts().listed_as else { return Ok(()) };
+        let undisclosed = self.undisclosed_skills(active, |folder| is_within(path, folder));
         let Some((name, _)) = undisclosed.into_iter().next() else { return Ok(()) };
         let path = path.display();
         let message = format!("`{path}` belongs to the skill `{name}`, which is not active");
-        let hint = format!("`{TELLER}` takes it up, once that is agreed to");
+        let hint = format!("activate it with `{USE_SKILL}`, which requires approval");
         Err(self.refuse(requested, None, "policy", Refusal { message, hint }))
     }
 
     /// Returns the inactive skills that may not be disclosed and whose folder `is_meant` selects:
     /// each with its folder, with links resolved. Nobody is asked, and nothing is logged.
-    pub(crate) fn undisclosed(
+    pub(crate) fn undisclosed_skills(
         &self,
-        active: &Active,
+        active: &ActiveSkills,
         is_meant: impl Fn(&Path) -> bool,
     ) -> Vec<(String, PathBuf)> {
-        let taken = active.skills();
-        let book = OnceCell::new();
-        let undisclosed = |skill: &Skill| {
-            // For most skills no file has to be read.
-            let told = self.told(skill, |key| {
-                let book = book.get_or_init(|| self.approvals.all());
-                Some(book.iter().rfind(|it| it.key == *key)?.subject.digest.clone())
-            });
-            if matches!(told, DisclosureRule::Always)
-                || taken.iter().any(|it| it.origin.path == skill.origin.path)
-            {
-                return None;
-            }
-            let folder = skill.absolute_folder()?.canonicalize().ok()?;
-            let is_untold = is_meant(&folder) && !told.holds(skill);
-            is_untold.then(|| (skill.manifest.name.to_string(), folder))
-        };
-        active.library().all().filter_map(undisclosed).collect()
+        let active_skills = active.skills();
+        let approvals = OnceCell::new();
+        active
+            .library()
+            .all()
+            .filter_map(|skill| {
+                // For most skills no file has to be read.
+                let rule = self.disclosure_rule(skill, |key| {
+                    let approvals = approvals.get_or_init(|| self.approvals.list());
+                    Some(approvals.iter().rfind(|it| it.key == *key)?.subject.digest.clone())
+                });
+                if matches!(rule, DisclosureRule::Always)
+                    || active_skills.iter().any(|it| it.origin.path == skill.origin.path)
+                {
+                    return None;
+                }
+                let folder = skill.absolute_folder()?.canonicalize().ok()?;
+                let is_undisclosed = is_meant(&folder) && !rule.allows(skill);
+                is_undisclosed.then(|| (skill.manifest.name.to_string(), folder))
+            })
+            .collect()
     }
 
     /// Whether a skill may be disclosed without asking. Nothing is logged.
     pub fn can_disclose(&self, skill: &Skill) -> bool {
-        self.told(skill, |key| Some(self.approvals.approved(key)?.digest)).holds(skill)
+        self.disclosure_rule(skill, |key| Some(self.approvals.approved_subject(key)?.digest))
+            .allows(skill)
     }
 
-    fn told(
+    fn disclosure_rule(
         &self,
         skill: &Skill,
         approved: impl FnOnce(&ApprovalKey) -> Option<String>,
     ) -> DisclosureRule {
-        let action = telling(skill);
+        let action = disclosure_action(skill);
         let unless = match self.ruling(&action) {
             Ruling::Allow(_) => return DisclosureRule::Always,
             Ruling::Deny(_) => return DisclosureRule::Never,
             Ruling::Ask(_) => DisclosureRule::Never,
             Ruling::AskIfChanged => DisclosureRule::Always,
         };
-        let key = ApprovalKey::of(&wish_to_tell(&action));
-        approved(&key).map_or(unless, DisclosureRule::As)
+        let key = ApprovalKey::of(&disclosure_request(&action));
+        key.and_then(|it| approved(&it)).map_or(unless, DisclosureRule::IfUnchanged)
     }
 
     /// Returns the reason why a skill may not be disclosed, with a hint; `None` if it may. Nothing
     /// is logged.
     pub fn why_withheld(&self, skill: &Skill) -> Option<Box<Outcome>> {
-        let action = telling(skill);
-        let requested = wish_to_tell(&action);
-        let message = format!("approval is needed to {}", what(&action));
-        let refusal =
-            || Refusal { message, hint: format!("`{}` approves it", approving(&requested)) };
-        (!self.can_disclose(skill)).then(|| refusal().into())
+        let action = disclosure_action(skill);
+        if self.can_disclose(skill) {
+            return None;
+        }
+        let message = format!("approval is needed to {}", action.describe());
+        let hint = format!("`{}` approves it", approval_command(&action.facts()));
+        Some(Refusal { message, hint }.into())
     }
 
     /// Whether a file of a disclosed skill may be disclosed as well. Nothing is logged.
-    pub fn tells_file(&self, skill: &Skill, path: &Path) -> bool {
+    pub fn can_disclose_file(&self, skill: &Skill, path: &Path) -> bool {
         let action = Action::Resource { path: path.to_owned(), bytes: Arc::default() };
         // Rules about an active skill apply to reading its files.
         let active = slice::from_ref(&skill.manifest);
-        let requested = ActionRequest { tool: READER, action: &action, active, given: None };
+        let requested =
+            ActionRequest { tool: READ_SKILL_FILE, action: &action, active, given: None };
         matches!(self.policy.ruling(&requested, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
@@ -294,8 +308,8 @@ impl Authorizer {
     /// Nothing is logged.
     pub fn approves(&self, skill: &RemoteSkill) -> Option<bool> {
         let action = Action::TakeUp(Box::new(skill.clone()));
-        let old = self.approvals.approved(&ApprovalKey::of(&wish_to_tell(&action)));
-        old.map(|it| it.digest == Subject::offered(skill).digest)
+        let old = self.approved_subject(&disclosure_request(&action));
+        old.map(|it| it.digest == Subject::of_remote(skill).digest)
     }
 
     /// Whether the policy denies the activation of a remote skill. Nothing is logged.
@@ -304,15 +318,16 @@ impl Authorizer {
     }
 
     fn ruling(&self, action: &Action) -> Ruling {
-        self.policy.ruling(&wish_to_tell(action), None)
+        self.policy.ruling(&disclosure_request(action), None)
     }
 
     /// Logs that an action was performed without a sandbox.
     pub fn note_unsandboxed(&self, requested: &ActionRequest<'_>) {
+        let facts = requested.action.facts();
         self.audit.record(&AuditEntry {
             tool: requested.tool,
-            skill: skill(requested),
-            digest: skill_subject(requested).as_ref().map(|it| &*it.digest),
+            skill: facts.skill,
+            digest: skill_subject(&facts).as_ref().map(|it| &*it.digest),
             what: "run without a sandbox",
             decision: "ran",
             by: "flag",
@@ -343,15 +358,21 @@ impl Authorizer {
         });
     }
 
-    /// Returns the key of the approval of an action, which depends on network access.
-    fn key(&self, requested: &ActionRequest<'_>) -> ApprovalKey {
-        let key = ApprovalKey::of(requested);
-        let kind = if self.policy.hosts_of(requested.action).is_empty() {
+    /// Returns the key of the approval of an action, which depends on network access; `None` if no
+    /// approval is remembered.
+    fn approval_key(&self, requested: &ActionRequest<'_>) -> Option<ApprovalKey> {
+        let key = ApprovalKey::of(requested)?;
+        let kind = if self.policy.hosts_of(&requested.action.facts()).is_empty() {
             key.kind
         } else {
             ApprovalKind::Network
         };
-        ApprovalKey { kind, ..key }
+        Some(ApprovalKey { kind, ..key })
+    }
+
+    /// Returns the subject that was approved under the key of an action.
+    fn approved_subject(&self, requested: &ActionRequest<'_>) -> Option<Subject> {
+        self.approvals.approved_subject(&self.approval_key(requested)?)
     }
 
     async fn ask(
@@ -364,10 +385,10 @@ impl Authorizer {
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let question = self.question(requested, plan, &subject, ground, old.as_ref());
         let who = self.approver.who_answers(&question).to_owned();
-        let before = self.on_disk(requested).await?;
+        let before = self.current_subject(requested).await?;
         let reply = self.approver.ask(&question).await;
         // It may have changed before the answer.
-        if self.on_disk(requested).await? != before {
+        if self.current_subject(requested).await? != before {
             let message = format!("it changed while you were asked whether to {}", question.what);
             let refusal = Refusal { message, hint: "check it, and try again".to_owned() };
             return Err(self.refuse(requested, Some(&subject), "policy", refusal));
@@ -376,59 +397,66 @@ impl Authorizer {
         match reply {
             ApproverReply::No => {
                 // Every conversation starts its servers again, but they are asked about once.
-                if is_agreed
-                    && matches!(requested.action, Action::Start { .. } | Action::Connect { .. })
+                let key = self.approval_key(requested).filter(|it| it.kind == ApprovalKind::Server);
+                if let Some(key) = key
+                    && is_agreed
                 {
-                    self.approvals.refuse_for_session(self.key(requested), subject.clone());
+                    self.approvals.refuse_for_session(key, subject.clone());
                 }
-                let refusal =
-                    unapproved(requested, &question, &who, self.policy.hosts_of(requested.action));
+                let facts = requested.action.facts();
+                let hosts = self.policy.hosts_of(&facts);
+                let refusal = unapproved_refusal(&facts, &question, &who, hosts);
                 let outcome = self.refuse(requested, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
-            ApproverReply::Once => {
+            ApproverReply::Once | ApproverReply::Session | ApproverReply::Always => {
                 self.allow(requested, Some(&subject), &who)?;
-                Ok(AuthorizedAction { difference, is_agreed })
-            }
-            ApproverReply::Session => {
-                self.allow(requested, Some(&subject), &who)?;
-                let key =
-                    if ground == Ground::Writes { every_write() } else { self.key(requested) };
-                self.approvals.approve_for_session(Approval {
-                    key,
-                    when: timestamp(),
-                    by: who,
-                    subject,
-                });
-                Ok(AuthorizedAction { difference, is_agreed })
-            }
-            ApproverReply::Always => {
-                self.allow(requested, Some(&subject), &who)?;
-                let key = self.key(requested);
-                self.approvals.approve(Approval { key, when: timestamp(), by: who, subject });
+                if let Some(key) = self.approval_key(requested) {
+                    let approval = Approval { key, when: timestamp(), by: who, subject };
+                    self.remember(reply, ground, approval);
+                }
                 Ok(AuthorizedAction { difference, is_agreed })
             }
         }
     }
 
+    /// Remembers an approval as long as the reply says.
+    fn remember(&self, reply: ApproverReply, ground: Ground, approval: Approval) {
+        match reply {
+            ApproverReply::No | ApproverReply::Once => {}
+            ApproverReply::Session if ground == Ground::Writes => {
+                self.approvals.approve_for_session(Approval { key: every_write(), ..approval });
+            }
+            ApproverReply::Session => self.approvals.approve_for_session(approval),
+            ApproverReply::Always => self.approvals.approve(approval),
+        }
+    }
+
     /// Returns the current subject of an approval, regardless of what was read before.
-    async fn on_disk(
+    async fn current_subject(
         &self,
         requested: &ActionRequest<'_>,
     ) -> Result<Option<Subject>, Box<Outcome>> {
-        if let Action::Command { line, directory, .. } = requested.action {
-            let (line, directory) = (line.clone(), directory.clone());
-            let policy = self.policy.clone();
-            return Ok(blocking(move || {
-                commands::plan(&line, &directory, &policy).map(|it| it.subject())
-            })
-            .await?
-            .ok());
+        match requested.action.facts().subject {
+            SubjectSource::Command { line, directory, .. } => {
+                let (line, directory) = (line.to_owned(), directory.to_owned());
+                let policy = self.policy.clone();
+                let planned = blocking(move || {
+                    commands::plan(&line, &directory, &policy).map(|it| it.subject())
+                });
+                Ok(planned.await?.ok())
+            }
+            SubjectSource::Skill(entry) => {
+                let folder = entry.folder.as_ref().map(SkillFolder::without_files);
+                let entry = SkillRecord { folder, ..entry.clone() };
+                blocking(move || Subject::of(&entry).ok()).await
+            }
+            // They are part of the action, which does not change.
+            SubjectSource::Input
+            | SubjectSource::Words
+            | SubjectSource::Parts(_)
+            | SubjectSource::RemoteSkill(_) => Ok(None),
         }
-        let Some(entry) = requested.action.entry() else { return Ok(None) };
-        let folder = entry.folder.as_ref().map(SkillFolder::unread);
-        let entry = SkillRecord { folder, ..entry.clone() };
-        blocking(move || Subject::of(&entry).ok()).await
     }
 
     fn allow(
@@ -437,14 +465,13 @@ impl Authorizer {
         subject: Option<&Subject>,
         by: &str,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
-        // Read-only actions are not logged, unless they were approved.
-        let is_quiet = match requested.action {
-            Action::Tell => true,
-            Action::Disclose(_) | Action::Read(_) | Action::Resource { .. } => subject.is_none(),
-            _ => false,
+        let is_logged = match requested.action.facts().logged {
+            AuditMode::Never => false,
+            AuditMode::WithSubject => subject.is_some(),
+            AuditMode::Always => true,
         };
-        if !is_quiet {
-            self.note(requested, subject, "allowed", by);
+        if is_logged {
+            self.record(requested, subject, "allowed", by);
         }
         Ok(AuthorizedAction { difference: None, is_agreed: false })
     }
@@ -456,26 +483,24 @@ impl Authorizer {
         by: &str,
         refusal: Refusal,
     ) -> Box<Outcome> {
-        self.note(requested, subject, "refused", by);
+        self.record(requested, subject, "refused", by);
         refusal.into()
     }
 
-    fn note(
+    fn record(
         &self,
         requested: &ActionRequest<'_>,
         subject: Option<&Subject>,
         decision: &str,
         by: &str,
     ) {
+        let facts = requested.action.facts();
+        let words = facts.log_words.as_ref().unwrap_or(&facts.words);
         self.audit.record(&AuditEntry {
             tool: requested.tool,
-            skill: skill(requested),
+            skill: facts.skill,
             digest: subject.map(|it| &*it.digest),
-            what: &format!(
-                "{}{}",
-                logged(requested.action),
-                reaching(self.policy.hosts_of(requested.action))
-            ),
+            what: &format!("{words}{}", connection_phrase(self.policy.hosts_of(&facts))),
             decision,
             by,
             sandbox: None,
@@ -500,134 +525,85 @@ fn is_personal(ground: Ground) -> bool {
 enum DisclosureRule {
     Always,
     /// As long as it has the approved digest.
-    As(String),
+    IfUnchanged(String),
     Never,
 }
 
 impl DisclosureRule {
-    fn holds(&self, skill: &Skill) -> bool {
-        let subject = || Subject::of(&SkillRecord::for_disclosure(skill).ok()?).ok();
+    fn allows(&self, skill: &Skill) -> bool {
         match self {
             Self::Always => true,
-            Self::As(digest) => subject().is_some_and(|it| it.digest == *digest),
+            Self::IfUnchanged(digest) => SkillRecord::for_disclosure(skill)
+                .ok()
+                .and_then(|it| Subject::of(&it).ok())
+                .is_some_and(|it| it.digest == *digest),
             Self::Never => false,
         }
     }
 }
 
-/// The tool that discloses skills.
-const TELLER: &str = "use_skill";
 /// The tool that reads their files.
-const READER: &str = "read_skill_file";
+const READ_SKILL_FILE: &str = "read_skill_file";
 /// The maximum number of files of a skill in a question.
 const SHOWN: usize = 50;
 
 /// Returns the request to disclose a skill.
-fn wish_to_tell(action: &Action) -> ActionRequest<'_> {
-    ActionRequest { tool: TELLER, action, active: &[], given: None }
+fn disclosure_request(action: &Action) -> ActionRequest<'_> {
+    ActionRequest { tool: USE_SKILL, action, active: &[], given: None }
 }
 
 /// Returns the action of disclosing a skill, for the policy: without its text.
-fn telling(skill: &Skill) -> Action {
+fn disclosure_action(skill: &Skill) -> Action {
     Action::Disclose(Box::new(SkillRecord::text(skill, String::new())))
 }
 
 /// Returns the subject of the approval of an action.
-fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
-    match requested.action {
-        Action::TakeUp(skill) => return Ok(Subject::offered(skill)),
-        Action::Connect { line, files, .. } => {
-            let files = files.iter().flat_map(|(path, digest)| {
-                [path.as_os_str().as_encoded_bytes(), digest.as_bytes()]
-            });
-            return Ok(Subject::of_words(iter::once(line.as_bytes()).chain(files)));
-        }
-        _ => {}
-    }
-    match (requested.action.entry(), plan) {
-        (Some(entry), _) => Subject::of(entry).map_err(|error| Refusal {
+fn subject(
+    requested: &ActionRequest<'_>,
+    facts: &ActionFacts<'_>,
+    plan: Option<&Plan>,
+) -> Result<Subject, Refusal> {
+    let call = [requested.tool.as_bytes(), facts.words.as_bytes()];
+    Ok(match (&facts.subject, plan) {
+        (SubjectSource::Skill(entry), _) => Subject::of(entry).map_err(|error| Refusal {
             message: format!("{error}, so it cannot be approved"),
             hint: format!("look at the files of `{}`", entry.manifest.name),
-        }),
-        (_, Some(plan)) => {
+        })?,
+        (SubjectSource::RemoteSkill(skill), _) => Subject::of_remote(skill),
+        (SubjectSource::Command { preview, .. }, Some(plan)) => {
             // The resources that it could access are part of the approval.
-            let reach = match requested.action {
-                Action::Command { preview: Some(preview), .. } => preview.reach.join("\n"),
-                _ => String::new(),
-            };
+            let reach = preview.map(|it| it.reach.join("\n")).unwrap_or_default();
             let digest = plan.subject().digest;
-            Ok(Subject::of_words([digest.as_bytes(), reach.as_bytes()]))
+            Subject::of_words([digest.as_bytes(), reach.as_bytes()])
         }
-        (None, None)
-            if let Action::Write(FileChange { path, .. })
-            | Action::Read(path)
-            | Action::Resource { path, .. } = requested.action =>
-        {
-            Ok(Subject::of_words([path.as_os_str().as_encoded_bytes()]))
+        (SubjectSource::Parts(parts), _) => Subject::of_words(parts.iter().map(|it| &**it)),
+        (SubjectSource::Input, _) => {
+            let input = requested.given.map(Value::to_string).unwrap_or_default();
+            Subject::of_words(call.into_iter().chain([input.as_bytes()]))
         }
-        (None, None)
-            if let Action::Fetch { method, url, .. } = requested.action
-                && !is_get(method) =>
-        {
-            Ok(Subject::of_words([origin(url).as_bytes()]))
+        (SubjectSource::Words, _) | (SubjectSource::Command { .. }, None) => {
+            Subject::of_words(call)
         }
-        (None, None) => {
-            Ok(Subject::of_words([requested.tool.as_bytes(), what(requested.action).as_bytes()]))
-        }
-    }
+    })
 }
 
 /// Returns the subject of a skill that is to run; `None` if the action has no skill.
-fn skill_subject(requested: &ActionRequest<'_>) -> Option<Subject> {
-    match requested.action {
-        Action::TakeUp(skill) => Some(Subject::offered(skill)),
-        action => action.entry().and_then(|it| Subject::of(it).ok()),
+fn skill_subject(facts: &ActionFacts<'_>) -> Option<Subject> {
+    match facts.subject {
+        SubjectSource::Skill(entry) => Subject::of(entry).ok(),
+        SubjectSource::RemoteSkill(skill) => Some(Subject::of_remote(skill)),
+        SubjectSource::Input
+        | SubjectSource::Words
+        | SubjectSource::Parts(_)
+        | SubjectSource::Command { .. } => None,
     }
 }
 
 impl ApprovalKey {
-    /// Returns the key of the approval of an action.
-    fn of(requested: &ActionRequest<'_>) -> Self {
-        let folder = requested.action.entry().and_then(|it| it.folder.as_ref());
-        let place = folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-        let (kind, name, place) = match requested.action {
-            // Its disclosure is not its execution.
-            Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
-                (ApprovalKind::Call, format!("{TELLER} {}", entry.manifest.name), place)
-            }
-            Action::Execute(entry) | Action::Disclose(entry) => {
-                (ApprovalKind::Skill, entry.manifest.name.to_string(), place)
-            }
-            Action::Start { entry, server, .. } => {
-                (ApprovalKind::Server, format!("{}/{server}", entry.manifest.name), place)
-            }
-            Action::Connect { server, file, .. } => {
-                (ApprovalKind::Server, server.clone(), file.to_string_lossy().into_owned())
-            }
-            // The same URI is another skill on another server.
-            Action::TakeUp(skill) => {
-                let by = skill.set_by.as_deref().unwrap_or_default();
-                (
-                    ApprovalKind::Skill,
-                    format!("{}:{}", skill.server, skill.name),
-                    format!("{} {by}", skill.uri),
-                )
-            }
-            Action::Read(path) | Action::Resource { path, .. } => {
-                (ApprovalKind::Read, "read".to_owned(), path.to_string_lossy().into_owned())
-            }
-            Action::Fetch { method, url, .. } if !is_get(method) => {
-                (ApprovalKind::Send, "send".to_owned(), origin(url))
-            }
-            // By any tool.
-            Action::Write(change) => (
-                ApprovalKind::Write,
-                "write".to_owned(),
-                change.path.to_string_lossy().into_owned(),
-            ),
-            action => (ApprovalKind::Call, requested.tool.to_owned(), what(action)),
-        };
-        Self { kind, name, place }
+    /// Returns the key of the approval of an action; `None` if no approval is remembered.
+    fn of(requested: &ActionRequest<'_>) -> Option<Self> {
+        let ApprovalFacts { kind, name, place, .. } = requested.action.facts().approval?;
+        Some(Self { kind, name: name.unwrap_or_else(|| requested.tool.to_owned()), place })
     }
 }
 
@@ -645,71 +621,62 @@ impl Authorizer {
         ground: Ground,
         old: Option<&Subject>,
     ) -> Question {
-        let entry = requested.action.entry();
-        let question = Question {
-            what: what(requested.action) + &reaching(self.policy.hosts_of(requested.action)),
-            why: why(requested, plan, ground, old.is_some()),
-            given: given(requested),
-            files: subject.listed(),
-            place: entry.and_then(|it| it.folder.as_ref()).map(|it| it.to_path_buf()),
-            ..Question::default()
+        let facts = requested.action.facts();
+        let (content, diff) = match facts.content {
+            QuestionContent::Nothing => (None, None),
+            QuestionContent::Text(text) => (Some(text.to_owned()), None),
+            QuestionContent::Definition(entry) => {
+                (Some(render_definition(&entry.definition, None)), None)
+            }
+            QuestionContent::Change(change) => shown_change(change),
+            QuestionContent::RemoteSkill(skill) => (Some(list_files(skill)), None),
         };
-        match requested.action {
-            Action::Command { line, preview, .. } => Question {
-                content: Some(line.clone()),
-                reach: preview.as_ref().map(|it| it.reach.clone()).unwrap_or_default(),
-                coverage: match ground {
-                    Ground::Unlisted | Ground::Secret(_) => Coverage::More {
-                        session: "this command in this directory".to_owned(),
-                        always: "this command in this directory".to_owned(),
-                    },
-                    _ => Coverage::UntilChange,
-                },
-                // It is unconfined, or names secrets, so a flag must not approve it.
-                in_person: ground == Ground::Unlisted
-                    && preview.as_ref().is_some_and(|it| !it.is_sandboxed)
-                    || plan.is_some_and(|it| !it.secrets.is_empty()),
-                ..question
-            },
-            Action::Read(_) | Action::Resource { .. } if matches!(ground, Ground::Secret(_)) => {
-                Question {
-                    coverage: Coverage::More {
-                        session: "this file".to_owned(),
-                        always: "this file".to_owned(),
-                    },
-                    in_person: true,
-                    files: None,
-                    ..question
-                }
+        let preview = facts.subject.preview();
+        let folder = facts.subject.record().and_then(|it| it.folder.as_ref());
+        let question = Question {
+            what: format!("{}{}", facts.words, connection_phrase(self.policy.hosts_of(&facts))),
+            why: reason(plan, ground, old.is_some()),
+            content,
+            difference: None,
+            files: subject.list_files(),
+            given: shown_input(requested, facts.input),
+            place: folder.map(|it| it.to_path_buf()),
+            diff,
+            reach: preview.map(|it| it.reach.clone()).unwrap_or_default(),
+            // It is unconfined, or names secrets, so a flag must not approve it.
+            in_person: facts.needs_person
+                || matches!(ground, Ground::Sensitive(_) | Ground::Secret(_))
+                || ground == Ground::Unlisted && preview.is_some_and(|it| !it.is_sandboxed)
+                || plan.is_some_and(|it| !it.secrets.is_empty()),
+            coverage: facts.approval.map_or(Coverage::Once, |it| self.coverage(it, ground)),
+        };
+        question.with_difference(old.map(|it| subject.difference(it)))
+    }
+
+    /// Returns the coverage of an answer, which depends on the reason to ask.
+    fn coverage(&self, approval: ApprovalFacts, ground: Ground) -> Coverage {
+        let ApprovalFacts { coverage, special_coverage, .. } = approval;
+        let coverage = match ground {
+            Ground::Writes
+            | Ground::Sensitive(_)
+            | Ground::Secret(_)
+            | Ground::Sends
+            | Ground::Unlisted => special_coverage.unwrap_or(coverage),
+            Ground::Rule
+            | Ground::Setting
+            | Ground::AllowedTools
+            | Ground::Action(_)
+            | Ground::Network => coverage,
+        };
+        match coverage {
+            Coverage::More { always, .. } if ground == Ground::Writes => {
+                let roots = self.policy.roots.iter().map(|it| format!("`{}`", it.display()));
+                let roots: Vec<_> = roots.collect();
+                let session = format!("every ordinary file in {}", roots.join(" and "));
+                Coverage::More { session, always }
             }
-            Action::Fetch { method, url, .. } if !is_get(method) => {
-                let host = format!("every request to `{}`", origin(url));
-                let coverage = Coverage::More { session: host.clone(), always: host };
-                Question { coverage, files: None, ..question }
-            }
-            Action::Write(change) => {
-                let (content, diff) = shown(change);
-                let session = match ground {
-                    Ground::Writes => {
-                        let roots: Vec<_> =
-                            self.policy.roots.iter().map(|it| it.display()).collect();
-                        let roots: Vec<_> = roots.iter().map(|it| format!("`{it}`")).collect();
-                        format!("every ordinary file in {}", roots.join(" and "))
-                    }
-                    _ => "this file".to_owned(),
-                };
-                let coverage = Coverage::More { session, always: "this file".to_owned() };
-                let in_person = matches!(ground, Ground::Sensitive(_));
-                Question { content, diff, coverage, in_person, files: None, ..question }
-            }
-            Action::Connect { line, .. } => Question { content: Some(line.clone()), ..question },
-            Action::TakeUp(skill) => Question { content: Some(listed(skill)), ..question },
-            _ => Question {
-                content: entry.map(|it| render_definition(&it.definition, None)),
-                ..question
-            },
+            coverage @ (Coverage::UntilChange | Coverage::Once | Coverage::More { .. }) => coverage,
         }
-        .with_difference(old.map(|it| subject.difference(it)))
     }
 }
 
@@ -720,12 +687,7 @@ impl Question {
 }
 
 /// Returns the reason for a question, in words that follow “because”.
-fn why(
-    requested: &ActionRequest<'_>,
-    plan: Option<&Plan>,
-    ground: Ground,
-    is_changed: bool,
-) -> String {
+fn reason(plan: Option<&Plan>, ground: Ground, is_changed: bool) -> String {
     let why = match ground {
         Ground::Unlisted => {
             let parts = plan.map(|it| it.unlisted.join(", and ")).unwrap_or_default();
@@ -741,18 +703,14 @@ fn why(
         Ground::Network if is_changed => "the skill or its hosts changed since they were approved",
         Ground::Network => "data sent there leaves this machine",
         Ground::Writes => "`policy.writes` is `ask`",
-        _ if is_changed => "it has changed since it was approved",
-        Ground::Required => "the skill requires approval",
-        Ground::Server => match requested.action {
-            Action::Start { url: Some(_), .. } | Action::Connect { url: Some(_), .. } => {
-                "data passed to its tools leaves this machine"
-            }
-            Action::Connect { .. } => "this project's file wants to start a program",
-            _ => "the skill wants to start a program",
-        },
-        Ground::Offered => "a server wrote it, and models follow it, even when running commands",
+        Ground::Rule | Ground::Setting | Ground::AllowedTools | Ground::Action(_) if is_changed => {
+            "it has changed since it was approved"
+        }
+        Ground::Action(why) => why,
         Ground::Rule => "a rule of the policy asks for it",
-        _ => "the policy asks before everything except reading",
+        Ground::Setting | Ground::AllowedTools => {
+            "the policy asks before everything except reading"
+        }
     };
     why.to_owned()
 }
@@ -770,20 +728,15 @@ fn names_secrets(plan: &Plan) -> String {
 const TEXT: usize = 1024 * 1024;
 
 /// Returns the content of a new file, or the changes to an existing one.
-fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
+fn shown_change(change: &FileChange) -> (Option<String>, Option<String>) {
     let Some(after) = &change.after else { return (None, None) };
-    let text = |bytes: &[u8]| {
-        let text = std::str::from_utf8(bytes).ok().filter(|it| it.len() <= TEXT)?;
-        (!text.contains('\0')).then(|| text.to_owned())
-    };
     let size = after.len();
-    match (&change.before, text(after)) {
-        (FileState::Bytes(before), new) if before == after => {
-            drop(new);
+    match (&change.before, shown_text(after)) {
+        (FileState::Bytes(before), _) if before == after => {
             (None, Some("nothing would change\n".to_owned()))
         }
-        (FileState::Bytes(before), Some(new)) if let Some(old) = text(before) => {
-            (None, Some(file_difference(&old, &new)))
+        (FileState::Bytes(before), Some(new)) if let Some(old) = shown_text(before) => {
+            (None, Some(file_difference(old, new)))
         }
         (FileState::Bytes(before), _) => {
             let old = before.len();
@@ -792,24 +745,26 @@ fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
         (FileState::TooLarge(old), _) => {
             (None, Some(format!("too large to show: {old} → {size} bytes\n")))
         }
-        (_, Some(new)) if new.is_empty() => (Some("an empty file".to_owned()), None),
-        (_, Some(new)) => (Some(shortened(&new)), None),
+        (_, Some("")) => (Some("an empty file".to_owned()), None),
+        (_, Some(new)) => (Some(shorten_text(new)), None),
         (_, None) => (Some(format!("too large or not text: {size} bytes")), None),
     }
+}
+
+/// Returns the text of a file, unless it is too large to show.
+fn shown_text(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok().filter(|it| it.len() <= TEXT)?;
+    (!text.contains('\0')).then_some(text)
 }
 
 /// The limits on the shown input of a tool: lines, and characters of a line.
 const GIVEN: (usize, usize) = (40, 300);
 
 /// Returns the input of a tool that is not already part of the question; `None` if there is none.
-fn given(requested: &ActionRequest<'_>) -> Option<String> {
-    let given = match requested.action {
-        Action::Tell | Action::Disclose(_) | Action::Resource { .. } | Action::Read(_) => {
-            return None;
-        }
-        Action::Command { .. } => return None,
-        Action::Write(FileChange { after: Some(_), .. }) => return None,
-        _ => requested.given?,
+fn shown_input(requested: &ActionRequest<'_>, display: InputDisplay) -> Option<String> {
+    let given = match display {
+        InputDisplay::Nowhere => return None,
+        InputDisplay::InQuestion | InputDisplay::Everywhere => requested.given?,
     };
     if given.as_object().is_some_and(serde_json::Map::is_empty) {
         return None;
@@ -831,7 +786,7 @@ fn given(requested: &ActionRequest<'_>) -> Option<String> {
 }
 
 /// Lists the files of a remote skill for its approval, without reading them.
-fn listed(skill: &RemoteSkill) -> String {
+fn list_files(skill: &RemoteSkill) -> String {
     let files: String = skill
         .files
         .iter()
@@ -845,8 +800,8 @@ fn listed(skill: &RemoteSkill) -> String {
     format!("{}\n{}\n\n{files}{more}", skill.description, skill.uri)
 }
 
-fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
-    let what = what(requested.action);
+fn denial(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
+    let what = requested.action.describe();
     match ground {
         Ground::AllowedTools => Refusal {
             message: format!("no active skill allows `{}` to {what}", requested.tool),
@@ -854,28 +809,32 @@ fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
         },
         Ground::Writes => Refusal {
             message: format!("not allowed to {what}, because `policy.writes` is `deny`"),
-            hint: "with `policy.writes = \"ask\"` in your own settings, every write is asked about"
+            hint: "set `policy.writes = \"ask\"` in your own settings to be asked about each write"
                 .to_owned(),
         },
         Ground::Sensitive(why) | Ground::Secret(why) => Refusal {
             message: format!(
-                "approval is needed to {what}, because {why}, and it is never asked for"
+                "approval is needed to {what}, because {why}, but the policy never asks for it"
             ),
-            hint: "allow the `path` by a rule in your own settings".to_owned(),
+            hint: "add a rule that allows the `path` to your own settings".to_owned(),
         },
         Ground::Sends => Refusal {
             message: format!("not allowed to {what}, because `policy.sends` is `deny`"),
-            hint: "`policy.hosts` in your own settings can list the host".to_owned(),
+            hint: "add the host to `policy.hosts` in your own settings".to_owned(),
         },
-        _ => Refusal {
+        Ground::Rule => Refusal {
             message: format!("not allowed to {what}, because of a rule with the decision `deny`"),
             hint: "`prowess config policy.rules` shows the rules".to_owned(),
+        },
+        Ground::Setting | Ground::Action(_) | Ground::Unlisted | Ground::Network => Refusal {
+            message: format!("not allowed to {what}, because the policy denies it"),
+            hint: "`prowess config policy` shows the policy".to_owned(),
         },
     }
 }
 
-fn unapproved(
-    requested: &ActionRequest<'_>,
+fn unapproved_refusal(
+    facts: &ActionFacts<'_>,
     question: &Question,
     who: &str,
     hosts: &[String],
@@ -886,67 +845,40 @@ fn unapproved(
             message: format!(
                 "approval is needed to {what}, because {why}, and there was no one to ask"
             ),
-            hint: unasked(requested, question),
+            hint: unasked_hint(facts, question),
         },
         "nobody" => Refusal {
             message: format!(
                 "approval is needed to {what}, because {why}, and there was no one to ask"
             ),
             hint: {
-                let command = with_hosts(approving(requested), hosts);
+                let command = with_hosts(approval_command(facts), hosts);
                 format!("use `{command}`, or answer at a terminal")
             },
         },
         _ => Refusal {
-            message: format!("approval to {what} was not given, because the answer was no"),
+            message: format!("approval to {what} was denied, because the answer was no"),
             hint: "nothing was done".to_owned(),
         },
     }
 }
 
 /// Returns the hint for a file or command if nobody could be asked.
-fn unasked(requested: &ActionRequest<'_>, question: &Question) -> String {
-    let also = match requested.action {
-        Action::Command { .. } => "add it to `policy.commands` in your own settings",
-        Action::Fetch { .. } => "add the host to `policy.hosts` in your own settings",
-        _ => "allow this `path` by a rule in your own settings",
-    };
+fn unasked_hint(facts: &ActionFacts<'_>, question: &Question) -> String {
+    let also = facts.how_to_allow;
     match question.in_person {
         true => format!("`--yes` is not enough: answer at a terminal, or {also}"),
         false => format!("use `--yes`, answer at a terminal, or {also}"),
     }
 }
 
-/// Returns the hint for the approval of an action: a command, if it is safe to copy.
-fn approving(requested: &ActionRequest<'_>) -> String {
-    let is_plain = |it: &str| {
-        it.split('/').all(|it| {
-            !it.starts_with('-')
-                && it.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it))
-        })
-    };
-    if let Action::TakeUp(skill) = requested.action
-        && skill.address.split(':').all(is_plain)
-    {
-        return format!("prowess servers show {} --yes", skill.address);
-    }
-    let name = skill(requested).filter(|it| is_plain(it));
-    match (requested.action, name.map(|it| (it, it.split_once('/')))) {
-        (Action::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
-            format!(r#"prowess tool {TELLER} '{{"name":"{name}"}}' --yes"#)
-        }
-        (Action::Execute(_), Some((_, Some((name, script))))) => {
-            format!("prowess run {name} --script {script} --yes")
-        }
-        (Action::Disclose(_) | Action::Execute(_), Some((name, None))) => {
-            format!("prowess run {name} --yes")
-        }
-        _ => "--yes".to_owned(),
-    }
+/// Returns the command that approves an action, or the option.
+fn approval_command<'a>(facts: &'a ActionFacts<'_>) -> &'a str {
+    facts.approval.as_ref().map_or("--yes", |it| &it.command)
 }
 
 /// Adds the hosts of a script to such a command.
-fn with_hosts(command: String, hosts: &[String]) -> String {
+fn with_hosts(command: &str, hosts: &[String]) -> String {
     let are_plain = hosts
         .iter()
         .all(|it| it.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"-.:".contains(&it)));
@@ -954,108 +886,16 @@ fn with_hosts(command: String, hosts: &[String]) -> String {
         Some(start) if !hosts.is_empty() && are_plain => {
             format!("{start} --net {} --yes", hosts.join(","))
         }
-        _ => command,
+        _ => command.to_owned(),
     }
 }
 
 /// Returns a phrase with the hosts of a script, to follow the action.
-fn reaching(hosts: &[String]) -> String {
+fn connection_phrase(hosts: &[String]) -> String {
     match hosts {
         [] => String::new(),
         hosts => format!(" with a connection to `{}`", hosts.join("`, `")),
     }
-}
-
-fn skill<'a>(requested: &ActionRequest<'a>) -> Option<&'a str> {
-    match requested.action {
-        Action::Serve { skill, .. } => skill.as_deref(),
-        Action::TakeUp(skill) => Some(&skill.address),
-        action => action.entry().map(|it| &*it.manifest.name),
-    }
-}
-
-/// Describes an action, in words that follow “to”.
-fn what(action: &Action) -> String {
-    match action {
-        Action::Tell => "tell what there is".to_owned(),
-        Action::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
-        Action::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
-        Action::Command { line, directory, .. } => {
-            format!("run `{line}` in `{}`", directory.display())
-        }
-        Action::Read(path) | Action::Resource { path, .. } => format!("read `{}`", path.display()),
-        Action::Write(FileChange { path, before, .. }) => {
-            let verb = match before {
-                FileState::Unknown => "write",
-                FileState::Missing => "create",
-                FileState::Bytes(_) | FileState::TooLarge(_) => "overwrite",
-            };
-            format!("{verb} `{}`", path.display())
-        }
-        Action::Fetch { method, url, body: None } => format!("send {method} to `{url}`"),
-        Action::Fetch { method, url, body: Some(size) } => {
-            format!("send {method} with a body of {size} bytes to `{url}`")
-        }
-        Action::Query(sql) => format!("ask the database `{sql}`"),
-        Action::Start { entry, server, url } => {
-            let of = format!("the server `{server}` of the skill `{}`", entry.manifest.name);
-            match url {
-                None => format!("start {of}"),
-                Some(url) => format!("connect to {of} at `{url}`"),
-            }
-        }
-        Action::Serve { server, skill: Some(skill), tool } => {
-            format!("use `{tool}` of the server `{server}` that the skill `{skill}` brought")
-        }
-        Action::Serve { server, tool, .. } => format!("use `{tool}` of the server `{server}`"),
-        Action::Connect { server, file, url, .. } => {
-            let of = format!("the server `{server}` that `{}` sets", file.display());
-            match url {
-                None => format!("start {of}"),
-                Some(url) => format!("connect to {of} at `{url}`"),
-            }
-        }
-        Action::TakeUp(skill) => {
-            format!("use the skill `{}` that the server `{}` offers", skill.address, skill.server)
-        }
-    }
-}
-
-/// Describes an action for the log, without secrets in a URL or a statement.
-fn logged(action: &Action) -> String {
-    match action {
-        Action::Fetch { url, .. }
-        | Action::Start { url: Some(url), .. }
-        | Action::Connect { url: Some(url), .. } => what(action).replace(&**url, &bare(url)),
-        Action::Query(_) => "ask the database".to_owned(),
-        action => what(action),
-    }
-}
-
-/// Whether an HTTP request is read-only.
-fn is_get(method: &str) -> bool {
-    matches!(method, "GET" | "HEAD" | "OPTIONS")
-}
-
-/// Returns the scheme, host and port of a URL.
-#[cfg(feature = "http")]
-fn origin(url: &str) -> String {
-    url::Url::parse(url).map_or_else(|_| bare(url), |it| it.origin().ascii_serialization())
-}
-
-/// Without HTTP nothing is sent anywhere.
-#[cfg(not(feature = "http"))]
-fn origin(url: &str) -> String {
-    bare(url)
-}
-
-/// Returns a URL without the parts that could be secret.
-fn bare(url: &str) -> String {
-    let end = url.find(['?', '#']).unwrap_or(url.len());
-    let start = url[..end].find("://").map_or(0, |it| it + "://".len());
-    let host = url[start..end].split('/').next().unwrap_or_default();
-    let user = host.rfind('@').map_or(0, |it| it + 1);
-    format!("{}{}", &url[..start], &url[start + user..end])
 }
 
 impl Ground {
@@ -1065,10 +905,149 @@ impl Ground {
             Self::Rule => "rule",
             Self::Setting => "setting",
             Self::AllowedTools => "allowed-tools",
-            Self::Required => "skill",
-            Self::Server | Self::Offered => "server",
             Self::Writes | Self::Sends => "setting",
-            Self::Sensitive(_) | Self::Secret(_) | Self::Unlisted | Self::Network => "policy",
+            Self::Action(_)
+            | Self::Sensitive(_)
+            | Self::Secret(_)
+            | Self::Unlisted
+            | Self::Network => "policy",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use prowess::{AllowedTools, Manifest};
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        approver::{ApproveAll, ApproverFuture, DenyAll},
+        policy::{AllowedToolsMode, Approvals, Decision, PolicyRule},
+    };
+
+    #[test]
+    fn an_action_with_the_strictest_facts_is_asked_about_each_time() {
+        for approvals in [Approvals::Needed, Approvals::Always] {
+            for reply in [ApproverReply::Once, ApproverReply::Session, ApproverReply::Always] {
+                let (authorizer, questions) =
+                    asking(Policy { approvals, ..Policy::default() }, reply);
+                for body in ["hello", "hello", "attached: all keys"] {
+                    assert!(send(&authorizer, body, &[]).is_ok());
+                }
+                let questions = questions.0.lock().unwrap();
+                let given: Vec<_> = questions.iter().map(|it| it.given.as_deref()).collect();
+                assert_eq!(given.len(), 3, "{approvals:?}, {reply:?}");
+                assert!(given[2].unwrap().contains("attached: all keys"));
+                assert!(questions.iter().all(|it| it.coverage == Coverage::Once && it.in_person));
+                assert_eq!(authorizer.approvals.remembered(), []);
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_setting_or_a_rule_of_the_user_allows_it_without_a_question() {
+        let rule = |decision| PolicyRule {
+            tool: Some("send_mail".to_owned()),
+            ..PolicyRule::new(decision)
+        };
+        let listing =
+            Manifest { allowed_tools: AllowedTools::from_text("send_mail"), ..Manifest::default() };
+        let allow = Policy { rules: vec![rule(Decision::Allow)], ..Policy::default() };
+        let ask = Policy { rules: vec![rule(Decision::Ask)], ..Policy::default() };
+        let never = Policy { approvals: Approvals::Never, ..Policy::default() };
+        let preapprove =
+            Policy { allowed_tools: AllowedToolsMode::Preapprove, ..Policy::default() };
+        for (policy, active, asked) in [
+            (allow, &[][..], 0),
+            (never, &[], 0),
+            (ask, &[], 1),
+            (preapprove, slice::from_ref(&listing), 1),
+        ] {
+            let (authorizer, questions) = asking(policy, ApproverReply::Once);
+            assert!(send(&authorizer, "hello", active).is_ok());
+            assert_eq!(questions.0.lock().unwrap().len(), asked);
+        }
+    }
+
+    #[test]
+    fn no_flag_approves_it_and_the_hint_names_a_rule() {
+        let approvers: [Arc<dyn Approver>; 2] = [Arc::new(ApproveAll), Arc::new(DenyAll)];
+        for approver in approvers {
+            let authorizer = Authorizer::new(Policy::default(), approver);
+            let refusal = send(&authorizer, "hello", &[]).unwrap_err();
+            assert_eq!(
+                refusal.message.as_deref(),
+                Some(
+                    "approval is needed to send mail to `ann@example.com`, because every call of \
+                     it needs approval, and there was no one to ask"
+                )
+            );
+            assert_eq!(
+                refusal.hint.as_deref(),
+                Some(
+                    "`--yes` is not enough: answer at a terminal, or add a rule that allows this \
+                     `tool` to your own settings"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn its_subject_contains_the_whole_input() {
+        let digest = |body: &str| {
+            let (action, given) = mail(body);
+            let requested = request(&action, &given, &[]);
+            subject(&requested, &action.facts(), None).unwrap().digest
+        };
+        assert_eq!(digest("hello"), digest("hello"));
+        assert_ne!(digest("hello"), digest("attached: all keys"));
+    }
+
+    /// Records the questions, and gives the same reply to each.
+    #[derive(Debug)]
+    struct Recorder(Arc<Questions>, ApproverReply);
+
+    #[derive(Debug, Default)]
+    struct Questions(Mutex<Vec<Question>>);
+
+    impl Approver for Recorder {
+        fn who(&self) -> &str {
+            "person"
+        }
+
+        fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
+            self.0.0.lock().unwrap().push(question.clone());
+            Box::pin(async { self.1 })
+        }
+    }
+
+    fn asking(policy: Policy, reply: ApproverReply) -> (Authorizer, Arc<Questions>) {
+        let questions = Arc::<Questions>::default();
+        let approver = Arc::new(Recorder(questions.clone(), reply));
+        (Authorizer::new(policy, approver), questions)
+    }
+
+    fn send(authorizer: &Authorizer, body: &str, active: &[Manifest]) -> Result<(), Box<Outcome>> {
+        let (action, given) = mail(body);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let requested = request(&action, &given, active);
+        runtime.block_on(authorizer.authorize(&requested)).map(drop)
+    }
+
+    /// Returns the action of sending mail, whose words contain the address alone, and its input.
+    fn mail(body: &str) -> (Action, Value) {
+        let to = "ann@example.com";
+        (Action::Mail { to: to.to_owned() }, json!({"to": to, "body": body}))
+    }
+
+    fn request<'a>(
+        action: &'a Action,
+        given: &'a Value,
+        active: &'a [Manifest],
+    ) -> ActionRequest<'a> {
+        ActionRequest { tool: "send_mail", action, active, given: Some(given) }
     }
 }

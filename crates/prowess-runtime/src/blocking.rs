@@ -1,7 +1,7 @@
 //! Runs blocking work outside of the threads for async tasks.
 
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     outcome::{Outcome, OutcomeStatus},
 };
 
@@ -10,7 +10,7 @@ use crate::{
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Box<Outcome>> {
-    let active = Active::current();
+    let active = ActiveSkills::current();
     let task = tokio::task::spawn_blocking(move || match active {
         Some(active) => active.within_blocking(work),
         None => work(),

@@ -113,7 +113,7 @@ pub enum UndoError {
     #[error(transparent)]
     Root(#[from] RootError),
     /// The history could not be read or written.
-    #[error("cannot use the history of changes")]
+    #[error("cannot access the change history")]
     Io(#[from] io::Error),
 }
 
@@ -189,7 +189,6 @@ impl ChangeHistory {
             return Ok(None);
         }
         let mut removed = None;
-        let is_ours = |file: File| Ok::<_, io::Error>(digest_of(file)? == record.after);
         let is_undone = match &record.before {
             Some(before) => {
                 let bytes = self.content(record.time)?;
@@ -197,7 +196,7 @@ impl ChangeHistory {
                     return Err(UndoError::Damaged { path: path.clone() });
                 }
                 let is_written = root.write_if(name, &bytes, |file| match file {
-                    Some(file) => is_ours(file),
+                    Some(file) => Ok(digest_of(file)? == record.after),
                     None => Ok(true),
                 })?;
                 if is_written {
@@ -208,13 +207,13 @@ impl ChangeHistory {
             None => match root.file(name, Links::Never) {
                 Err(error) if error.is_missing() => true,
                 file => {
-                    let is_ours = is_ours(file?)?;
-                    if is_ours {
+                    let is_unchanged = digest_of(file?)? == record.after;
+                    if is_unchanged {
                         removed =
                             Some(self.keep_removed(record.time, root.file(name, Links::Never)?)?);
                         fs::remove_file(path)?;
                     }
-                    is_ours
+                    is_unchanged
                 }
             },
         };
@@ -233,7 +232,7 @@ impl ChangeHistory {
     /// Saves the content of a file that is about to be removed, and removes the oldest of those.
     fn keep_removed(&self, time: u64, mut file: File) -> io::Result<PathBuf> {
         let _lock = lock_directory(&self.directory)?;
-        self.own()?;
+        self.check_owner()?;
         let kept = self.directory.join(format!("{time:020}.removed"));
         let mut options = OpenOptions::new();
         let mut copy = options.write(true).create_new(true).mode(0o600).open(&kept)?;
@@ -244,7 +243,7 @@ impl ChangeHistory {
             .filter(|it| it.extension().is_some_and(|it| it == "removed") && *it != kept)
             .collect();
         others.sort_unstable();
-        for other in too_much(&others, fs::metadata(&kept)?.len(), PathBuf::clone) {
+        for other in surplus(&others, fs::metadata(&kept)?.len(), PathBuf::clone) {
             let _ = fs::remove_file(other);
         }
         Ok(kept)
@@ -320,7 +319,7 @@ impl ChangeHistory {
 
     fn add(&self, facts: &Facts, content: Option<&[u8]>) -> io::Result<u64> {
         let _lock = lock_directory(&self.directory)?;
-        self.own()?;
+        self.check_owner()?;
         let times = self.times()?;
         let now_nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // Times always increase, even if the clock was set back.
@@ -332,7 +331,7 @@ impl ChangeHistory {
             return Err(error);
         }
         let size = content.map_or(0, |it| it.len() as u64);
-        too_much(&times, size, |it| self.content_path(*it)).for_each(|it| self.forget(*it));
+        surplus(&times, size, |it| self.content_path(*it)).for_each(|it| self.forget(*it));
         Ok(time)
     }
 
@@ -349,7 +348,7 @@ impl ChangeHistory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
-        self.own()?;
+        self.check_owner()?;
         let mut times: Vec<u64> = entries
             .filter_map(|entry: io::Result<fs::DirEntry>| {
                 let name = entry.ok()?.file_name().into_string().ok()?;
@@ -362,12 +361,12 @@ impl ChangeHistory {
     }
 
     /// Refuses a directory that others could have written to.
-    fn own(&self) -> io::Result<()> {
+    fn check_owner(&self) -> io::Result<()> {
         if is_own(&fs::metadata(&self.directory)?, 0o022) {
             return Ok(());
         }
         let shown = self.directory.display();
-        let why = format!("`{shown}` belongs to another user or can be written by others");
+        let why = format!("`{shown}` belongs to another user or is writable by others");
         Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
     }
 
@@ -392,13 +391,13 @@ impl ChangeHistory {
 }
 
 /// Returns the oldest items, in order, that exceed the limits together with a new one.
-fn too_much<T>(kept: &[T], new: u64, file: impl Fn(&T) -> PathBuf) -> impl Iterator<Item = &T> {
+fn surplus<T>(kept: &[T], new: u64, file: impl Fn(&T) -> PathBuf) -> impl Iterator<Item = &T> {
     let mut room = BYTES.saturating_sub(new);
     kept.iter().rev().enumerate().filter_map(move |(at, it)| {
         let size = fs::symlink_metadata(file(it)).map_or(0, |it| it.len());
-        let is_too_much = at + 1 >= CHANGES || size > room;
-        room -= if is_too_much { 0 } else { size };
-        is_too_much.then_some(it)
+        let is_surplus = at + 1 >= CHANGES || size > room;
+        room -= if is_surplus { 0 } else { size };
+        is_surplus.then_some(it)
     })
 }
 

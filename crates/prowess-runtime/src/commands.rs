@@ -32,7 +32,7 @@ use self::program::Program;
 pub(crate) use self::{
     git_dirs::GitDirs,
     guard::{Guard, ProtectedChange, ProtectedFiles},
-    secrets::secrets,
+    secrets::find_secrets,
     withheld::Withheld,
 };
 
@@ -62,11 +62,11 @@ pub(crate) struct Plan {
 struct PlannedProgram {
     program: Program,
     /// Its words, and those of every command that it runs in turn, as matched by a policy.
-    seen: Vec<Vec<String>>,
+    words: Vec<Vec<String>>,
     /// Its arguments.
     arguments: Vec<Argument>,
     /// The operator between it and the next one.
-    sign: &'static str,
+    operator: &'static str,
 }
 
 /// One word of a command.
@@ -88,16 +88,17 @@ const MOST_NESTED: usize = 16;
 pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan, Refusal> {
     let directory = resolve_directory(directory, policy)?;
     if line.len() > LONGEST {
-        return Err(refused("the command is too long", "put it into a script of a skill"));
+        return Err(refusal("the command is too long", "put it into a script of a skill"));
     }
     if let Some(c) = line.chars().find(|it| it.is_control() && !matches!(it, '\n' | '\t')) {
-        let message = format!("it contains a control character: `{}`", c.escape_unicode());
-        return Err(refused(&message, "remove it"));
+        let message = format!("the command contains a control character: `{}`", c.escape_unicode());
+        return Err(refusal(&message, "remove it"));
     }
-    let script = prowess_shell::parse(line)
-        .map_err(|error| refused(&format!("it cannot be read: {}", error.message), STATIC))?;
+    let script = prowess_shell::parse(line).map_err(|error| {
+        refusal(&format!("cannot parse the command: {}", error.message), SYNTAX_HINT)
+    })?;
     if let Some(hazard) = lint(line) {
-        return Err(refused(&hazard.to_string(), "this is never allowed"));
+        return Err(refusal(&hazard.to_string(), "this is never allowed"));
     }
     let mut context = CommandContext {
         directory: &directory,
@@ -107,17 +108,17 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         spelled_secrets: Vec::new(),
         matched_secrets: Vec::new(),
     };
-    let parts = steps(&script, &mut context)?;
+    let parts = plan_script(&script, &mut context)?;
     let CommandContext { unlisted, secrets, spelled_secrets, matched_secrets, .. } = context;
-    let is_git = |it: &&PlannedProgram| it.program.is_git();
-    if parts.iter().any(|it| is_git(&it))
-        && let Some(other) = parts.iter().find(|it| !is_git(it) && !git_dirs::ignores_git(it))
+    if parts.iter().any(|it| it.program.is_git())
+        && let Some(other) =
+            parts.iter().find(|it| !it.program.is_git() && !git_dirs::ignores_git(it))
     {
         let message = format!(
             "`{}` could read `.git`, which is accessible because the command also runs `git`",
-            other.seen[0][0]
+            other.words[0][0]
         );
-        return Err(refused(&message, "run git by itself, or pipe its output to filters only"));
+        return Err(refusal(&message, "run git by itself, or pipe its output to filters only"));
     }
     let directory_id = directory_id(&directory);
     let mut plan = Plan { parts, directory, directory_id, unlisted, secrets, spelled_secrets };
@@ -131,15 +132,16 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
 }
 
 /// The hint on the supported syntax.
-const STATIC: &str = "use plain words and quotes, with `|`, `&&`, `||` and `;` between commands";
+const SYNTAX_HINT: &str =
+    "use plain words and quotes, with `|`, `&&`, `||` and `;` between commands";
 
 /// The hint for access to `.git`.
-const OUTSIDE: &str = "ask git, such as with `git log`";
+const GIT_HINT: &str = "use git, such as `git log`";
 
 impl Plan {
     /// Returns the words of each program, and of each nested one.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[String]> {
-        self.parts.iter().flat_map(|it| &it.seen).map(|it| &**it)
+        self.parts.iter().flat_map(|it| &it.words).map(|it| &**it)
     }
 
     /// Whether git is among them, and needs the `.git` directories.
@@ -154,8 +156,8 @@ impl Plan {
     }
 
     /// Whether any of its programs prints contents of files, and not only their names.
-    pub(crate) fn tells_content(&self) -> bool {
-        self.parts().any(|it| secrets::tells_content(&it[0]))
+    pub(crate) fn prints_content(&self) -> bool {
+        self.parts().any(|it| secrets::prints_content(&it[0]))
     }
 
     /// Returns the subject of an approval: every word, the directory, and the exact programs.
@@ -163,10 +165,10 @@ impl Plan {
         let mut words: Vec<Vec<u8>> = vec![self.directory.as_os_str().as_encoded_bytes().to_vec()];
         // Another directory may be in its place when the approval is used.
         words.push(format!("{:?}", self.directory_id).into_bytes());
-        for step in &self.parts {
-            words.push(step.sign.into());
-            words.push(step.program.identity().into_bytes());
-            words.extend(step.arguments.iter().map(|it| it.quoted.clone().into_bytes()));
+        for part in &self.parts {
+            words.push(part.operator.into());
+            words.push(part.program.identity().into_bytes());
+            words.extend(part.arguments.iter().map(|it| it.quoted.clone().into_bytes()));
         }
         // The target of a link may have changed.
         words.extend(self.secrets.iter().map(|it| it.as_os_str().as_encoded_bytes().to_vec()));
@@ -190,7 +192,7 @@ impl Plan {
                 std::iter::once(path).chain(arguments.iter().map(|it| (&it.text).into())).collect()
             }
             parts => {
-                let line: String = parts.iter().map(PlannedProgram::quoted).collect();
+                let line: String = parts.iter().map(PlannedProgram::quote_for_shell).collect();
                 vec!["/bin/sh".into(), "-c".into(), line.into()]
             }
         }
@@ -208,10 +210,10 @@ const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64"];
 
 impl PlannedProgram {
     /// Returns it as quoted for a shell.
-    fn quoted(&self) -> String {
+    fn quote_for_shell(&self) -> String {
         let mut words = vec![quote(&self.program.path.to_string_lossy())];
         words.extend(self.arguments.iter().map(|it| it.quoted.clone()));
-        format!("{}{}", words.join(" "), self.sign)
+        format!("{}{}", words.join(" "), self.operator)
     }
 }
 
@@ -221,21 +223,20 @@ fn directory_id(directory: &Path) -> Option<(u64, u64)> {
 
 /// Resolves the directory, if it is in a root of the policy.
 fn resolve_directory(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
-    let real = |path: &Path| std::fs::canonicalize(path).ok().filter(|it| it.is_dir());
     let shown = directory.display();
-    let Some(directory) = real(directory) else {
-        return Err(refused(&format!("there is no directory `{shown}`"), "choose one that exists"));
+    let Some(directory) = existing_directory(directory) else {
+        return Err(refusal(&format!("there is no directory `{shown}`"), "choose one that exists"));
     };
     if git::has_git(&directory) {
-        return Err(refused(
+        return Err(refusal(
             &format!("`{shown}` leads into `.git`, which only git may read"),
-            OUTSIDE,
+            GIT_HINT,
         ));
     }
     if policy.withholds(&directory) {
-        return Err(refused(&format!("`{shown}` cannot be used"), "choose another directory"));
+        return Err(refusal(&format!("`{shown}` cannot be used"), "choose another directory"));
     }
-    let mut roots = policy.roots.iter().filter_map(|it| real(it));
+    let mut roots = policy.roots.iter().filter_map(|it| existing_directory(it));
     if roots.any(|it| directory.starts_with(it)) {
         return Ok(directory);
     }
@@ -244,22 +245,26 @@ fn resolve_directory(directory: &Path, policy: &Policy) -> Result<PathBuf, Refus
         true => "add directories with `--root` or `policy.roots`".to_owned(),
         false => format!("commands may run in {}", roots.join(", ")),
     };
-    Err(refused(&format!("`{shown}` is not in a directory that commands may run in"), &hint))
+    Err(refusal(&format!("`{shown}` is not in a directory that commands may run in"), &hint))
 }
 
-fn steps(
+fn existing_directory(path: &Path) -> Option<PathBuf> {
+    std::fs::canonicalize(path).ok().filter(|it| it.is_dir())
+}
+
+fn plan_script(
     script: &ShellScript,
     context: &mut CommandContext<'_>,
 ) -> Result<Vec<PlannedProgram>, Refusal> {
-    let mut steps = Vec::new();
+    let mut parts = Vec::new();
     for (at, pipeline) in script.0.iter().enumerate() {
         let is_last = at + 1 == script.0.len();
         if pipeline.is_negated {
-            return Err(refused("`!` before a command is not supported", STATIC));
+            return Err(refusal("`!` before a command is not supported", SYNTAX_HINT));
         }
-        let sign = match pipeline.operator {
+        let operator = match pipeline.operator {
             ListOperator::Background => {
-                return Err(refused("background commands are not supported", STATIC));
+                return Err(refusal("background commands are not supported", SYNTAX_HINT));
             }
             ListOperator::Sequence if is_last => "",
             ListOperator::Sequence => "; ",
@@ -268,43 +273,48 @@ fn steps(
         };
         for (at, command) in pipeline.commands.iter().enumerate() {
             let is_last = at + 1 == pipeline.commands.len();
-            let sign = if is_last { sign } else { " | " };
-            steps.push(PlannedProgram { sign, ..step(command, context)? });
+            let operator = if is_last { operator } else { " | " };
+            parts.push(PlannedProgram { operator, ..plan_command(command, context)? });
         }
     }
-    if steps.is_empty() {
-        return Err(refused("there is no command", "give one, such as `ls -l`"));
+    if parts.is_empty() {
+        return Err(refusal("the command is empty", "pass one, such as `ls -l`"));
     }
-    Ok(steps)
+    Ok(parts)
 }
 
-fn step(
+fn plan_command(
     command: &ShellCommand,
     context: &mut CommandContext<'_>,
 ) -> Result<PlannedProgram, Refusal> {
     let CommandKind::Simple { assignments, words } = &command.kind else {
-        return Err(refused("loops, conditions, groups and functions are not supported", STATIC));
+        return Err(refusal(
+            "loops, conditions, groups and functions are not supported",
+            SYNTAX_HINT,
+        ));
     };
     if !command.redirects.is_empty() {
-        return Err(refused(
+        return Err(refusal(
             "redirections are not supported",
             "use `file_operations` to write a file, and a pipe between commands",
         ));
     }
     if !assignments.is_empty() {
-        return Err(refused("variable assignments are not supported", STATIC));
+        return Err(refusal("variable assignments are not supported", SYNTAX_HINT));
     }
-    let mut words: Vec<Argument> = words.iter().map(argument).collect::<Result<_, _>>()?;
-    let mut seen = Vec::new();
-    let program = allowed(&words, context, &mut seen)?;
-    words.remove(0);
+    let mut arguments: Vec<Argument> = words.iter().map(to_argument).collect::<Result<_, _>>()?;
+    let mut words = Vec::new();
+    let program = resolve_program(&arguments, context, &mut words)?;
+    arguments.remove(0);
     let is_git = program.is_git();
-    let arguments = if is_git { git::harden(words, context.directory)? } else { words };
-    let step = PlannedProgram { program, seen, arguments, sign: "" };
     if is_git {
-        history::check(&step, context.directory, context.policy)?;
+        arguments = git::harden(arguments, context.directory)?;
     }
-    Ok(step)
+    let part = PlannedProgram { program, words, arguments, operator: "" };
+    if is_git {
+        history::check(&part, context.directory, context.policy)?;
+    }
+    Ok(part)
 }
 
 /// The working directory of a command, and the policy on it.
@@ -334,16 +344,16 @@ impl CommandContext<'_> {
 
 /// Finds the program of a command, if the policy allows it with all of its words; records the words
 /// of it, and of nested commands.
-fn allowed(
+fn resolve_program(
     words: &[Argument],
     context: &mut CommandContext<'_>,
-    seen: &mut Vec<Vec<String>>,
+    recorded: &mut Vec<Vec<String>>,
 ) -> Result<Program, Refusal> {
     let Some(name) = words.first().filter(|it| !it.is_glob).map(|it| &it.text) else {
-        return Err(refused("the program name is missing, or not plain text", STATIC));
+        return Err(refusal("the program name is missing, or not plain text", SYNTAX_HINT));
     };
     if program::is_builtin(name) {
-        return Err(refused(
+        return Err(refusal(
             &format!("`{name}` is a shell builtin, and commands do not share a shell"),
             "use `working_directory` to run it elsewhere",
         ));
@@ -357,49 +367,51 @@ fn allowed(
     let (program, spelled) = match matching.max_by_key(|it| it.1.len()) {
         Some((program, entry)) => (program?, entry.len()),
         None => {
-            let refusal = unlisted(name, policy);
+            let refusal = unlisted_refusal(name, policy);
             let asked = format!("`{name}` is not listed in `policy.commands`");
             context.ask_or(refusal, &asked)?;
             is_listed = false;
             (Program::named(name, context.directory, policy)?, 1)
         }
     };
-    if let Some(other) = program.disguise().filter(|it| !commands.iter().any(|own| own == it)) {
+    if let Some(other) = program.disguised_name().filter(|it| !commands.iter().any(|own| own == it))
+    {
         let message = format!("`{name}` is another name for `{other}`, which is not allowed");
-        context.ask_or(refused(&message, &allowed_commands(policy)), &message)?;
+        context.ask_or(refusal(&message, &allowed_commands(policy)), &message)?;
     }
     let own = program.names().take(1).map(str::to_owned);
-    seen.push(own.chain(words[1..].iter().map(|it| it.text.clone())).collect());
-    if seen.len() > MOST_NESTED {
-        return Err(refused("the commands are nested too deeply", STATIC));
+    recorded.push(own.chain(words[1..].iter().map(|it| it.text.clone())).collect());
+    if recorded.len() > MOST_NESTED {
+        return Err(refusal("the commands are nested too deeply", SYNTAX_HINT));
     }
-    if program.is_git() && seen.len() > 1 {
-        return Err(refused("`git` cannot be run by another program", "run it by itself"));
+    if program.is_git() && recorded.len() > 1 {
+        return Err(refusal("`git` cannot be run by another program", "run it by itself"));
     }
     // Words that the policy itself names need no further check.
     let rest = &words[spelled..];
-    if program.names().any(secrets::tells_content) {
-        let named = |it: &Argument| secrets::named_secrets(it, context.directory, policy);
-        context.spelled_secrets.extend(words[1..spelled].iter().flat_map(named));
-        context.secrets.extend(rest.iter().flat_map(named));
-        context.matched_secrets.extend(
-            rest.iter()
-                .flat_map(|it: &Argument| secrets::matched_secrets(it, context.directory, policy)),
-        );
+    if program.names().any(secrets::prints_content) {
+        let directory = context.directory;
+        for word in &words[1..spelled] {
+            context.spelled_secrets.extend(secrets::named_secrets(word, directory, policy));
+        }
+        for word in rest {
+            context.secrets.extend(secrets::named_secrets(word, directory, policy));
+            context.matched_secrets.extend(secrets::matched_secrets(word, directory, policy));
+        }
     }
     // `find` only looks for files, it does not read them.
     let reads = program.names().all(|it| it != "find");
     if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, context.directory)) {
         let who = if program.is_git() { "only git itself may read" } else { "only git may read" };
         let message = format!("`{}` leads into `.git`, which {who}", word.text);
-        return Err(refused(&message, OUTSIDE));
+        return Err(refusal(&message, GIT_HINT));
     }
     for known in program.names() {
-        if let Some(wrapped) = wrapper::wrapped(known, rest)? {
-            let inner = allowed(wrapped, context, seen)?;
+        if let Some(wrapped) = wrapper::wrapped_command(known, rest)? {
+            let inner = resolve_program(wrapped, context, recorded)?;
             if known == "xargs" && inner.names().any(caution::is_known) {
                 let inner = &wrapped[0].text;
-                return Err(refused(
+                return Err(refusal(
                     &format!(
                         "what `xargs` adds to `{inner}` could be an option that runs or writes something"
                     ),
@@ -410,8 +422,8 @@ fn allowed(
         let is_bare = spelled == 1;
         let mut inner = None;
         let checked = caution::check(known, rest, is_bare, |it| {
-            let allowed = allowed(it, context, seen).map(drop);
-            allowed.inspect_err(|refusal| inner = Some(refusal.clone()))
+            let resolved = resolve_program(it, context, recorded).map(drop);
+            resolved.inspect_err(|refusal| inner = Some(refusal.clone()))
         });
         match checked {
             // Arguments of git could make it run something later, outside of the sandbox.
@@ -428,7 +440,7 @@ fn allowed(
     Ok(program)
 }
 
-fn unlisted(name: &str, policy: &Policy) -> Refusal {
+fn unlisted_refusal(name: &str, policy: &Policy) -> Refusal {
     let near: Vec<String> = policy
         .commands
         .iter()
@@ -439,7 +451,7 @@ fn unlisted(name: &str, policy: &Policy) -> Refusal {
         true => allowed_commands(policy),
         false => format!("only {} of `{name}` may run", near.join(", ")),
     };
-    refused(&format!("`{name}` is not an allowed command"), &hint)
+    refusal(&format!("`{name}` is not an allowed command"), &hint)
 }
 
 /// Returns a hint that lists the permitted commands.
@@ -452,7 +464,7 @@ fn allowed_commands(policy: &Policy) -> String {
 }
 
 /// Converts a literal or a glob.
-fn argument(word: &Word) -> Result<Argument, Refusal> {
+fn to_argument(word: &Word) -> Result<Argument, Refusal> {
     let mut text = String::new();
     let mut pieces = Vec::new();
     for (at, part) in word.0.iter().enumerate() {
@@ -463,10 +475,10 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
             }
             WordPart::Plain(piece) => {
                 if at == 0 && piece.starts_with('~') {
-                    return Err(refused("`~` is not expanded", "write the path out"));
+                    return Err(refusal("`~` is not expanded", "write the path out"));
                 }
                 if piece.contains('{') && piece.contains(',') {
-                    return Err(refused(
+                    return Err(refusal(
                         "braces are not expanded",
                         "write the words out, or quote them",
                     ));
@@ -475,24 +487,23 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
                 pieces.push((piece.as_str(), true));
             }
             _ => {
-                return Err(refused(
+                return Err(refusal(
                     "variables, substitutions and arithmetic are not expanded",
-                    STATIC,
+                    SYNTAX_HINT,
                 ));
             }
         }
     }
-    let is_sign = |c: char| matches!(c, '*' | '?' | '[' | ']');
-    let is_glob = pieces.iter().any(|it| it.1 && it.0.contains(is_sign));
+    let is_glob = pieces.iter().any(|it| it.1 && it.0.contains(GLOB_SIGNS));
     // An option is literal, even if a file has its name.
     if !is_glob || text.starts_with('-') {
         return Ok(Argument::literal(&text));
     }
     // No matching file can be mistaken for an option.
-    let mut quoted = if text.starts_with(is_sign) { "./".to_owned() } else { String::new() };
+    let mut quoted = if text.starts_with(GLOB_SIGNS) { "./".to_owned() } else { String::new() };
     for (piece, is_plain) in pieces {
         for c in piece.chars() {
-            match is_plain && (is_sign(c) || matches!(c, '!' | '-')) {
+            match is_plain && (GLOB_SIGNS.contains(&c) || matches!(c, '!' | '-')) {
                 true => quoted.push(c),
                 false => quoted.push_str(&quote(&c.to_string())),
             }
@@ -500,6 +511,8 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
     }
     Ok(Argument { text, quoted, is_glob: true })
 }
+
+const GLOB_SIGNS: [char; 4] = ['*', '?', '[', ']'];
 
 impl Argument {
     /// Creates a literal.
@@ -513,6 +526,6 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-fn refused(message: &str, hint: &str) -> Refusal {
+fn refusal(message: &str, hint: &str) -> Refusal {
     Refusal { message: message.to_owned(), hint: hint.to_owned() }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Page {
     /// Bytes of the file.
     pub(crate) bytes: u64,
     /// Bytes of the output, in JSON or in base64.
-    pub(crate) told: u64,
+    pub(crate) output: u64,
 }
 
 impl Content {
@@ -45,7 +45,7 @@ impl Content {
     }
 
     /// Adds it to an answer, under `key` or `<key>_base64`.
-    pub(crate) fn put(self, answer: &mut Map<String, Value>, key: &str) {
+    pub(crate) fn insert_into(self, answer: &mut Map<String, Value>, key: &str) {
         match self {
             Self::Text(text) => answer.insert(key.to_owned(), text.into()),
             Self::Base64(text) => answer.insert(format!("{key}_base64"), text.into()),
@@ -62,7 +62,7 @@ impl FileChunk {
         file.seek(SeekFrom::Start(offset.min(end)))?;
         let mut bytes = Vec::new();
         file.take(page.bytes.saturating_add(1)).read_to_end(&mut bytes)?;
-        let fitting = fitting(&bytes, page.told).min(page.bytes) as usize;
+        let fitting = fitting_length(&bytes, page.output).min(page.bytes) as usize;
         let more = bytes.len() > fitting;
         if more {
             bytes.truncate(fitting);
@@ -73,14 +73,14 @@ impl FileChunk {
 
     /// Returns the answer about a file of this size: its content, the offset to continue at, and
     /// the digest of a file that is returned as a whole.
-    pub(crate) fn answer(self, size: u64) -> Map<String, Value> {
+    pub(crate) fn into_output(self, size: u64) -> Map<String, Value> {
         let Self { offset, bytes, more } = self;
         let end = offset.saturating_add(bytes.len() as u64);
         let digest = (offset == 0 && !more).then(|| digest(&bytes));
         let mut answer = Map::new();
         answer.insert("size".to_owned(), size.into());
         answer.insert("offset".to_owned(), offset.into());
-        Content::new(bytes).put(&mut answer, "content");
+        Content::new(bytes).insert_into(&mut answer, "content");
         if more {
             answer.insert("next_offset".to_owned(), json!(end));
         }
@@ -90,23 +90,27 @@ impl FileChunk {
 }
 
 /// Returns how many of these bytes fit into so many bytes of output.
-fn fitting(bytes: &[u8], told: u64) -> u64 {
+fn fitting_length(bytes: &[u8], output: u64) -> u64 {
     if bytes.contains(&0) || str::from_utf8(&bytes[..text_end(bytes)]).is_err() {
-        return told / 4 * 3;
+        return output / 4 * 3;
     }
-    let told_as = |byte: &u8| match byte {
-        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
-        0..0x20 => 6,
-        _ => 1,
-    };
     let mut sum = 0;
     bytes
         .iter()
         .take_while(|byte: &&u8| {
-            sum += told_as(byte);
-            sum <= told
+            sum += escaped_length(**byte);
+            sum <= output
         })
         .count() as u64
+}
+
+/// Returns the length of a byte of text in JSON.
+fn escaped_length(byte: u8) -> u64 {
+    match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0..0x20 => 6,
+        _ => 1,
+    }
 }
 
 /// Returns the end of the last whole character, if the bytes are text.
@@ -170,13 +174,16 @@ mod tests {
     fn a_page_is_no_longer_than_it_may_be_told() {
         for bytes in [&b"\"\n\x01a"[..], "ä\t".as_bytes(), b"a\0b", b"\xff\xfe\n"] {
             let bytes = bytes.repeat(100);
-            for told in 12..60 {
-                let page = Page { bytes: 1000, told };
+            for output in 12..60 {
+                let page = Page { bytes: 1000, output };
                 let part = FileChunk::read(&mut io::Cursor::new(&bytes), 0, page).unwrap();
                 let mut answer = Map::new();
-                Content::new(part.bytes.clone()).put(&mut answer, "c");
+                Content::new(part.bytes.clone()).insert_into(&mut answer, "c");
                 let length = answer.values().next().unwrap().to_string().len() - 2;
-                assert!(part.more && !part.bytes.is_empty() && length as u64 <= told, "{answer:?}");
+                assert!(
+                    part.more && !part.bytes.is_empty() && length as u64 <= output,
+                    "{answer:?}"
+                );
             }
         }
     }
@@ -187,7 +194,7 @@ mod tests {
         for limit in 1..40 {
             let (mut all, mut offset, mut rounds) = (Vec::new(), 0, 0);
             loop {
-                let page = Page { bytes: limit, told: u64::MAX };
+                let page = Page { bytes: limit, output: u64::MAX };
                 let part = FileChunk::read(&mut io::Cursor::new(&text), offset, page).unwrap();
                 assert!(part.bytes.len() as u64 <= limit);
                 all.extend_from_slice(&part.bytes);

@@ -26,13 +26,13 @@ pub enum CreateError {
     #[error("the script is refused: it contains a NUL character")]
     Nul,
     /// Its template cannot be parsed.
-    #[error("the template cannot be read")]
+    #[error("cannot parse the template")]
     Template(#[from] TemplateError),
     /// The schema of its parameters cannot be used.
-    #[error("its parameters cannot be checked")]
+    #[error("cannot use the schema of its parameters")]
     Schema(#[from] SchemaError),
     /// Its parameters are not an object.
-    #[error("its parameters are not an object: the schema says {kind}")]
+    #[error("the schema of its parameters has type {kind}, expected \"object\"")]
     NoObject {
         /// The type in the schema, as JSON.
         kind: Value,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 #[non_exhaustive]
 pub enum ShapeError {
     /// The type is unknown.
-    #[error("there is no type `{word}`, only {}", Type::ALL.map(Type::as_str).join(", "))]
+    #[error("unknown type `{word}`, expected one of {}", Type::ALL.map(Type::as_str).join(", "))]
     Type {
         /// The given word.
         word: String,
@@ -54,37 +54,34 @@ pub fn type_from_word(word: &str) -> Result<Type, ShapeError> {
 
 /// Parses the definition of a type. An instruction may be empty.
 pub fn definition_from_json(kind: Type, json: &Value) -> Result<Definition, ShapeError> {
-    let missing = |what| ShapeError::Missing { kind, what };
     let object = match json {
         Value::Null => &Map::new(),
         Value::Object(object) => object,
-        _ => return Err(missing("to be an object")),
+        _ => return Err(ShapeError::Missing { kind, what: "to be an object" }),
     };
     let key = key(kind);
     if let Some(other) = object.keys().find(|it| *it != key) {
         return Err(ShapeError::Unknown { kind, key: other.clone() });
     }
-    let text = || object.get(key).and_then(Value::as_str).map(str::to_owned);
-    match kind {
+    let text = |what| match object.get(key) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        _ => Err(ShapeError::Missing { kind, what }),
+    };
+    Ok(match kind {
         Type::Instruction if !object.contains_key(key) => {
-            Ok(Definition::Instruction { content: String::new() })
+            Definition::Instruction { content: String::new() }
         }
-        Type::Instruction => text()
-            .map(|content| Definition::Instruction { content })
-            .ok_or(missing("a `content` string")),
-        Type::Script => {
-            text().map(|script| Definition::Script { script }).ok_or(missing("a `script` string"))
-        }
-        Type::Template => text()
-            .map(|template| Definition::Template { template })
-            .ok_or(missing("a `template` string")),
+        Type::Instruction => Definition::Instruction { content: text("a `content` string")? },
+        Type::Script => Definition::Script { script: text("a `script` string")? },
+        Type::Template => Definition::Template { template: text("a `template` string")? },
         Type::Composite => {
             let steps = object.get(key).and_then(Value::as_array).filter(|it| !it.is_empty());
-            let steps = steps.ok_or(missing("a non-empty list of `steps`"))?;
-            let steps = steps.iter().enumerate().map(|(at, it)| step(at + 1, it));
-            Ok(Definition::Composite { steps: steps.collect::<Result<_, _>>()? })
+            let what = "a non-empty list of `steps`";
+            let steps = steps.ok_or(ShapeError::Missing { kind, what })?;
+            let steps = steps.iter().enumerate().map(|(at, it)| parse_step(at + 1, it));
+            Definition::Composite { steps: steps.collect::<Result<_, _>>()? }
         }
-    }
+    })
 }
 
 /// Converts a definition to the JSON that [`definition_from_json`] parses.
@@ -109,10 +106,9 @@ fn key(kind: Type) -> &'static str {
     }
 }
 
-fn step(number: usize, json: &Value) -> Result<CompositeStep, ShapeError> {
-    let needs = |what| ShapeError::Step { number, what };
+fn parse_step(number: usize, json: &Value) -> Result<CompositeStep, ShapeError> {
     let tool = json.get("tool").and_then(Value::as_str).filter(|it| !it.is_empty());
-    let tool = tool.ok_or(needs("a `tool`"))?.to_owned();
+    let tool = tool.ok_or(ShapeError::Step { number, what: "a `tool`" })?.to_owned();
     let mut keys = json.as_object().into_iter().flat_map(Map::keys);
     if let Some(key) = keys.find(|it| !["tool", "params"].contains(&it.as_str())) {
         return Err(ShapeError::StepKey { number, key: key.clone() });
@@ -120,7 +116,7 @@ fn step(number: usize, json: &Value) -> Result<CompositeStep, ShapeError> {
     let params = match json.get("params") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params.clone(),
-        Some(_) => return Err(needs("a `params` object")),
+        Some(_) => return Err(ShapeError::Step { number, what: "a `params` object" }),
     };
     Ok(CompositeStep { tool, params })
 }

@@ -57,10 +57,10 @@ pub enum SkillRecordError {
 impl SkillRecord {
     /// Reads a complete skill of a library.
     pub fn of(skill: &Skill) -> Result<Self, SkillRecordError> {
-        let name = || skill.manifest.name.to_string();
-        let body = skill
-            .instructions()
-            .map_err(|source| SkillRecordError::Read { skill: name(), source })?;
+        let body = skill.instructions().map_err(|source| SkillRecordError::Read {
+            skill: skill.manifest.name.to_string(),
+            source,
+        })?;
         let entry = Self::new(skill.manifest.clone(), &body)?;
         Ok(Self { folder: skill.absolute_folder().map(SkillFolder::from), ..entry })
     }

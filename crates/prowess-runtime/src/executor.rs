@@ -31,7 +31,7 @@ pub use crate::{
     script::{Script, ScriptError, skill_files},
 };
 use crate::{
-    commands::{Guard, secrets},
+    commands::{Guard, find_secrets},
     entry::SkillRecord,
     environment::{
         InstalledInterpreter, InterpreterError, InterpreterSearch, ScriptArguments,
@@ -91,7 +91,7 @@ pub enum ExecuteError {
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// The output directory cannot be used.
-    #[error("its files cannot be copied")]
+    #[error("cannot copy its files")]
     Handover(#[from] RootError),
     /// The files next to it cannot be read.
     #[error(transparent)]
@@ -188,11 +188,11 @@ impl Executor {
 
     /// Installs missing packages of a script, if somebody can be asked and approves. Failures show
     /// when the script runs.
-    pub(crate) async fn get_ready(&self, script: &Script, folder: Option<&Path>) {
+    pub(crate) async fn install_missing_packages(&self, script: &Script, folder: Option<&Path>) {
         #[cfg(feature = "http")]
         if let Some((preparer, approver)) = &self.preparation
             && approver.who() != "nobody"
-            && let Some(recipe) = preparer.lacking(script, folder)
+            && let Some(recipe) = preparer.missing_recipe(script, folder)
         {
             let (name, folder) = (script.skill.clone(), folder.map(Path::to_owned));
             let options = PrepareOptions { name, folder, ..PrepareOptions::default() };
@@ -202,13 +202,13 @@ impl Executor {
     }
 
     /// Returns a hint on how to install missing packages of a script.
-    pub(crate) fn remedy(&self, script: &Script, folder: Option<&Path>) -> Option<String> {
+    pub(crate) fn install_hint(&self, script: &Script, folder: Option<&Path>) -> Option<String> {
         #[cfg(feature = "http")]
         if let Some((preparer, _)) = &self.preparation
-            && let Some(recipe) = preparer.lacking(script, folder)
+            && let Some(recipe) = preparer.missing_recipe(script, folder)
         {
             let (name, packages) = (&script.skill, recipe.requirements.join(", "));
-            return Some(format!("`prowess prepare {name}` installs what it lacks: {packages}"));
+            return Some(format!("`prowess prepare {name}` installs missing packages: {packages}"));
         }
         let _ = (script, folder);
         None
@@ -239,7 +239,7 @@ impl Executor {
         parameters: Parameters,
         delivery: Delivery,
     ) -> Result<Outcome, ExecuteError> {
-        settled(self.by_type(entry, parameters, delivery).await)
+        into_result(self.execute_by_type(entry, parameters, delivery).await)
     }
 
     /// Runs a script on a copy of its skill, with these arguments.
@@ -250,7 +250,7 @@ impl Executor {
         parameters: Parameters,
         delivery: Delivery,
     ) -> Result<Outcome, ExecuteError> {
-        settled(self.script(script, arguments, parameters, delivery).await)
+        into_result(self.run_script(script, arguments, parameters, delivery).await)
     }
 
     /// Returns the interpreter of a script, if it is not the system's own.
@@ -271,26 +271,29 @@ impl Executor {
         arguments.retain(|it| {
             let real = fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
             let is_inside = roots.iter().any(|root| real.starts_with(root));
-            is_inside && !policy.keeps_secret(tool, &real) && !policy.keeps_secret(tool, it)
+            is_inside
+                && !policy.asks_about_secret(tool, &real)
+                && !policy.asks_about_secret(tool, it)
         });
-        if policy.keeps_secret(tool, Path::new(".env")) {
+        if policy.asks_about_secret(tool, Path::new(".env")) {
             let folders = arguments.reads.iter().filter(|it| it.is_dir());
-            let (secrets, unseen) = secrets(&folders.cloned().collect::<Vec<_>>(), policy);
+            let folders: Vec<_> = folders.cloned().collect();
+            let (secrets, unsearched) = find_secrets(&folders, policy);
             arguments.withheld = secrets;
             // A directory that cannot be searched for secrets is not readable.
-            if unseen.is_some() {
+            if unsearched.is_some() {
                 arguments.retain(Path::is_file);
             }
         }
         arguments
     }
 
-    async fn by_type(
+    async fn execute_by_type(
         &self,
         entry: &SkillRecord,
         parameters: Parameters,
         delivery: Delivery,
-    ) -> Result<Outcome, Early> {
+    ) -> Result<Outcome, EarlyEnd> {
         let skill = &entry.manifest.name;
         match &entry.definition {
             Definition::Instruction { content } => {
@@ -298,21 +301,22 @@ impl Executor {
                 Ok(Outcome::ok(json!({"skill": skill, "type": kind, "content": content})))
             }
             Definition::Composite { steps } => {
-                let parameters = self.check(entry, parameters).await?;
+                let parameters = self.check_parameters(entry, parameters).await?;
                 let steps = steps.clone();
-                self.bounded(move || Ok::<_, TemplateError>(plan(&steps, &parameters))).await
+                self.run_blocking(move || Ok::<_, TemplateError>(fill_plan(&steps, &parameters)))
+                    .await
             }
             Definition::Template { template } => {
-                let schema = entry.parameters.as_ref().map(closed);
+                let schema = entry.parameters.as_ref().map(close_schema);
                 let is_declared = schema.is_some();
-                let parameters = self.bounded(move || parameters.checked(schema.as_ref())).await?;
+                let parameters =
+                    self.run_blocking(move || parameters.checked(schema.as_ref())).await?;
                 let (name, text) = (skill.to_string(), template.clone());
                 let data = Value::from(parameters.values().clone());
                 let given = data.clone();
                 let rendered: String =
-                    self.bounded(move || Template::named(&name, &text)?.render(&data)).await?;
-                let lacking = lacking(template, &rendered, &given);
-                match lacking {
+                    self.run_blocking(move || Template::named(&name, &text)?.render(&data)).await?;
+                match missing_values(template, &rendered, &given) {
                     Some(message) if is_declared => {
                         Ok(Outcome::bad(OutcomeStatus::Invalid, message)
                             .hint("nothing was rendered"))
@@ -321,8 +325,8 @@ impl Executor {
                 }
             }
             Definition::Script { script } => {
-                safe(script)?;
-                let parameters = self.check(entry, parameters).await?;
+                check_script(script)?;
+                let parameters = self.check_parameters(entry, parameters).await?;
                 let work = Work::new()?;
                 let path = work.give("script.sh", script.as_bytes())?;
                 let files = entry.folder.as_ref().map(SkillFolder::files).transpose()?;
@@ -347,14 +351,14 @@ impl Executor {
         }
     }
 
-    async fn script(
+    async fn run_script(
         &self,
         script: &Script,
         arguments: ScriptArguments,
         parameters: Parameters,
         delivery: Delivery,
-    ) -> Result<Outcome, Early> {
-        script.shell_text().map_or(Ok(()), safe)?;
+    ) -> Result<Outcome, EarlyEnd> {
+        script.shell_text().map_or(Ok(()), check_script)?;
         let parameters = parameters.checked(None)?;
         let work = Work::new()?;
         let folder = give_folder(&work, SKILL, &script.files)?;
@@ -391,10 +395,10 @@ impl Executor {
         run: Run<'_>,
         parameters: &Parameters,
         delivery: Delivery,
-    ) -> Result<Outcome, Early> {
-        self.keep_environments()?;
+    ) -> Result<Outcome, EarlyEnd> {
+        self.check_writes()?;
         let Variables { variables, too_large } = parameters.variables()?;
-        let handover = delivery.output.as_deref().map(Handover::into).transpose()?;
+        let handover = delivery.output.as_deref().map(Handover::open).transpose()?;
         let Run { skill, mut argv, arguments, programs, environments, folder, script_folder, work } =
             run;
         let python_path = folder.iter().filter(|_| is_python(&argv)).flat_map(|it| {
@@ -404,24 +408,19 @@ impl Executor {
         });
         let python_path = python_path.collect();
         let file = work.give("parameters.json", parameters.json().as_bytes())?;
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
-        let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", text(&file))];
+        let directory = folder.iter().map(|it| ("SKILL_DIR", it.to_string_lossy().into_owned()));
+        let file = file.to_string_lossy().into_owned();
+        let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", file)];
         let own = own.into_iter().chain(directory).map(|(name, value)| (name.to_owned(), value));
         let links = arguments.create_links(&work)?;
         let Programs { path, reads } = self.programs(&mut argv, &programs, &environments)?;
         argv.extend(arguments.words);
-        let may_write = |it: &PathBuf| {
-            let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());
-            let mut writes = self.writes.iter().filter_map(|it| fs::canonicalize(it).ok());
-            writes.any(|it| real.starts_with(it))
-        };
         let named = arguments.reads.into_iter().chain(self.directory.clone());
-        let named = named.filter(|it| !may_write(it));
-        let guard = self.guard();
-        let there = guard.iter().flat_map(Guard::there).map(Path::to_owned);
-        let there = there.chain(self.repositories());
-        let reads = self.reads.iter().cloned().chain(reads).chain(named).chain(there).collect();
+        let named = named.filter(|it| !self.may_write(it));
+        let guard = self.guard_writes();
+        let protected = guard.iter().flat_map(Guard::protected_paths).map(Path::to_owned);
+        let protected = protected.chain(self.git_directories());
+        let reads = self.reads.iter().cloned().chain(reads).chain(named).chain(protected).collect();
         let job = Job {
             env: self
                 .environment
@@ -436,7 +435,7 @@ impl Executor {
             reads,
             layered: environments.all().map(|it| it.tree.clone()).collect(),
             writes: self.writes.clone(),
-            withheld: self.withheld().chain(arguments.withheld).collect(),
+            withheld: self.withheld_paths().chain(arguments.withheld).collect(),
             home: (!self.sandbox.confines()).then(|| self.interpreters.home.clone()).flatten(),
             path,
             stdin: delivery.stdin,
@@ -453,7 +452,7 @@ impl Executor {
         let (result, work) = self.sandbox.run_until(job, cancelled).await?;
         let mut outcome = Outcome::from(result);
         if let Some(guard) = guard {
-            guard.put_right_after(&mut outcome);
+            guard.restore_after_run(&mut outcome);
         }
         if !too_large.is_empty() {
             let names = too_large.join("`, `");
@@ -476,24 +475,15 @@ impl Executor {
         let mut programs = Programs::default();
         programs.reads.extend(environments.all().flat_map(|it| it.reads.clone()));
         programs.path.extend(environments.all().map(PreparedEnvironment::bin));
-        let mut find = |name: &str| -> Result<Option<PathBuf>, InterpreterError> {
-            let Some(InstalledInterpreter { program, reads, .. }) = self.interpreters.find(name)?
-            else {
-                return Ok(None);
-            };
-            programs.reads.extend(reads);
-            programs.path.extend(program.parent().map(Path::to_owned));
-            Ok(Some(program))
-        };
-        let is_prepared =
-            |it: &OsString| environments.all().any(|own| Path::new(it).starts_with(&own.tree));
-        if let Some(first) = argv.first_mut().filter(|it| !is_prepared(it))
-            && let Some(program) = first.to_str().map(&mut find).transpose()?.flatten()
+        if let Some(first) = argv.first_mut()
+            && !environments.all().any(|it| Path::new(first).starts_with(&it.tree))
+            && let Some(name) = first.to_str()
+            && let Some(program) = programs.add(&self.interpreters, name)?
         {
             *first = program.into();
         }
         for name in ["python3", "node"].into_iter().chain(declared.iter().map(String::as_str)) {
-            find(name)?;
+            programs.add(&self.interpreters, name)?;
         }
         if !self.sandbox.confines() {
             programs.path.extend(self.interpreters.path.iter().cloned());
@@ -504,14 +494,14 @@ impl Executor {
 
     /// Returns the paths that no script may read, except for the environments: a script gets its
     /// own.
-    fn withheld(&self) -> impl Iterator<Item = PathBuf> {
+    fn withheld_paths(&self) -> impl Iterator<Item = PathBuf> {
         let store = self.environments.as_ref().map(EnvironmentStore::root);
         self.withheld.iter().filter(move |it| Some(it.as_path()) != store).cloned()
     }
 
     /// Refuses to let scripts write to environments: the next script would run what this one has
     /// written there.
-    fn keep_environments(&self) -> Result<(), Early> {
+    fn check_writes(&self) -> Result<(), EarlyEnd> {
         let Some(store) = &self.environments else { return Ok(()) };
         let Some(writes) = store.reached_by(&self.writes) else { return Ok(()) };
         let (writes, root) = (writes.display(), store.root().display());
@@ -524,40 +514,48 @@ impl Executor {
 
     /// Returns the `.git` directories at the top of writable directories: they are read-only,
     /// unless they are named themselves.
-    fn repositories(&self) -> impl Iterator<Item = PathBuf> {
+    fn git_directories(&self) -> impl Iterator<Item = PathBuf> {
         let inside = self.writes.iter().map(|it| it.join(".git"));
-        let is_plain = |it: &PathBuf| fs::symlink_metadata(it).is_ok_and(|it| it.is_dir());
-        inside.filter(move |it| is_plain(it) && !self.writes.contains(it))
+        inside.filter(|it| {
+            fs::symlink_metadata(it).is_ok_and(|it| it.is_dir()) && !self.writes.contains(it)
+        })
+    }
+
+    /// Whether a path is in a writable directory.
+    fn may_write(&self, path: &Path) -> bool {
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut writes = self.writes.iter().filter_map(|it| fs::canonicalize(it).ok());
+        writes.any(|it| real.starts_with(it))
     }
 
     /// Guards protected files in writable directories.
-    fn guard(&self) -> Option<Guard> {
+    fn guard_writes(&self) -> Option<Guard> {
         let writes: Vec<PathBuf> =
             self.writes.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
         let first = writes.first()?.clone();
         let above: BTreeSet<&Path> = writes.iter().flat_map(|it| it.ancestors()).collect();
-        let named = above.into_iter().flat_map(repository::named).collect();
+        let named = above.into_iter().flat_map(repository::named_by_settings).collect();
         Some(Guard::new(&writes, &first, named, true, self.trash.clone()))
     }
 
-    async fn check(
+    async fn check_parameters(
         &self,
         entry: &SkillRecord,
         parameters: Parameters,
-    ) -> Result<Parameters, Early> {
+    ) -> Result<Parameters, EarlyEnd> {
         let schema = entry.parameters.clone();
-        self.bounded(move || parameters.checked(schema.as_ref())).await
+        self.run_blocking(move || parameters.checked(schema.as_ref())).await
     }
 
     /// Runs work on another thread, with the time limit of a run.
-    async fn bounded<T, E>(
+    async fn run_blocking<T, E>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send + 'static,
-    ) -> Result<T, Early>
+    ) -> Result<T, EarlyEnd>
     where
         T: Send + 'static,
         E: Send + 'static,
-        Early: From<E>,
+        EarlyEnd: From<E>,
     {
         match timeout(self.limits.timeout, spawn_blocking(work)).await {
             Ok(Ok(done)) => Ok(done?),
@@ -600,17 +598,33 @@ struct Programs {
     reads: Vec<PathBuf>,
 }
 
+impl Programs {
+    /// Adds an interpreter or program that is not the system's own; returns its path.
+    fn add(
+        &mut self,
+        search: &InterpreterSearch,
+        name: &str,
+    ) -> Result<Option<PathBuf>, InterpreterError> {
+        let Some(InstalledInterpreter { program, reads, .. }) = search.find(name)? else {
+            return Ok(None);
+        };
+        self.reads.extend(reads);
+        self.path.extend(program.parent().map(Path::to_owned));
+        Ok(Some(program))
+    }
+}
+
 /// The reason why an execution ends before anything has run.
-enum Early {
+enum EarlyEnd {
     Outcome(Box<Outcome>),
     Error(ExecuteError),
 }
 
-fn settled(ended: Result<Outcome, Early>) -> Result<Outcome, ExecuteError> {
+fn into_result(ended: Result<Outcome, EarlyEnd>) -> Result<Outcome, ExecuteError> {
     match ended {
         Ok(outcome) => Ok(outcome),
-        Err(Early::Outcome(outcome)) => Ok(*outcome),
-        Err(Early::Error(error)) => Err(error),
+        Err(EarlyEnd::Outcome(outcome)) => Ok(*outcome),
+        Err(EarlyEnd::Error(error)) => Err(error),
     }
 }
 
@@ -621,7 +635,7 @@ fn is_python(command: &[OsString]) -> bool {
 }
 
 /// Refuses a dangerous script.
-fn safe(script: &str) -> Result<(), Early> {
+fn check_script(script: &str) -> Result<(), EarlyEnd> {
     let Some(hazard) = lint(script) else { return Ok(()) };
     let outcome =
         Outcome::bad(OutcomeStatus::Refused, format!("the script is dangerous: {hazard}"));
@@ -629,7 +643,7 @@ fn safe(script: &str) -> Result<(), Early> {
 }
 
 /// Returns a schema that forbids additional parameters, unless it allows them explicitly.
-fn closed(schema: &Value) -> Value {
+fn close_schema(schema: &Value) -> Value {
     let mut schema = schema.clone();
     let is_open = [
         "additionalProperties",
@@ -650,12 +664,12 @@ fn closed(schema: &Value) -> Value {
 }
 
 /// Returns the values that a template lacks, if its output says that one is missing.
-fn lacking(template: &str, rendered: &str, given: &Value) -> Option<String> {
+fn missing_values(template: &str, rendered: &str, given: &Value) -> Option<String> {
     let is_given = given.to_string().contains(NO_VALUE);
     if !rendered.contains(NO_VALUE) || template.contains(NO_VALUE) || is_given {
         return None;
     }
-    let names: Vec<String> = fields(template)
+    let names: Vec<String> = field_names(template)
         .into_iter()
         .filter(|it| given.get(it).is_none())
         .map(|it| format!("`{it}`"))
@@ -667,7 +681,7 @@ fn lacking(template: &str, rendered: &str, given: &Value) -> Option<String> {
 }
 
 /// Returns the names after a dot in the actions of a template, in order.
-fn fields(template: &str) -> Vec<String> {
+fn field_names(template: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for action in template.split("{{").skip(1) {
         let action = action.split("}}").next().unwrap_or(action);
@@ -689,28 +703,29 @@ fn fields(template: &str) -> Vec<String> {
 
 /// Returns the steps of a composite skill, with the parameters filled in. What cannot be filled in
 /// is left unchanged, and reported.
-fn plan(steps: &[CompositeStep], parameters: &Parameters) -> Outcome {
+fn fill_plan(steps: &[CompositeStep], parameters: &Parameters) -> Outcome {
     let data = Value::from(parameters.values().clone());
-    let step = |(at, CompositeStep { tool, params }): (usize, &CompositeStep)| {
-        let mut unfilled = Vec::new();
-        let fill = |(name, value): (&String, &Value)| {
-            // A value in a command must not become a command itself.
-            let is_command = tool == EXECUTE_COMMAND && name == "command";
-            let value = fill_in(value, &data, is_command).unwrap_or_else(|why| {
-                unfilled.push(format!("`{name}`: {why}"));
-                value.clone()
-            });
-            (name.clone(), value)
-        };
-        let params = params.iter().map(fill).collect();
-        PlanStep { step: at + 1, tool: tool.clone(), params, unfilled }
-    };
+    let steps = steps.iter().zip(1..).map(|(step, number)| fill_step(number, step, &data));
     let given = Some(parameters.values()).filter(|it| !it.is_empty());
     Outcome {
-        plan: Some(steps.iter().enumerate().map(step).collect()),
+        plan: Some(steps.collect()),
         output: given.map(|it| json!({ "parameters": it })),
         ..Outcome::new(OutcomeStatus::Ok)
     }
+}
+
+fn fill_step(number: usize, step: &CompositeStep, data: &Value) -> PlanStep {
+    let (mut params, mut unfilled) = (Map::new(), Vec::new());
+    for (name, value) in &step.params {
+        // A value in a command must not become a command itself.
+        let is_command = step.tool == EXECUTE_COMMAND && name == "command";
+        let filled = fill_in(value, data, is_command).unwrap_or_else(|why| {
+            unfilled.push(format!("`{name}`: {why}"));
+            value.clone()
+        });
+        params.insert(name.clone(), filled);
+    }
+    PlanStep { step: number, tool: step.tool.clone(), params, unfilled }
 }
 
 /// The tool whose input is parsed by a shell.
@@ -752,55 +767,55 @@ fn fill_in(value: &Value, data: &Value, is_command: bool) -> Result<Value, Strin
     })
 }
 
-impl From<Outcome> for Early {
+impl From<Outcome> for EarlyEnd {
     fn from(outcome: Outcome) -> Self {
         Self::Outcome(Box::new(outcome))
     }
 }
 
-impl From<SandboxError> for Early {
+impl From<SandboxError> for EarlyEnd {
     fn from(error: SandboxError) -> Self {
         Self::Error(error.into())
     }
 }
 
-impl From<RootError> for Early {
+impl From<RootError> for EarlyEnd {
     fn from(error: RootError) -> Self {
         Self::Error(error.into())
     }
 }
 
-impl From<FolderError> for Early {
+impl From<FolderError> for EarlyEnd {
     fn from(error: FolderError) -> Self {
         Self::Error(error.into())
     }
 }
 
-impl From<InterpreterError> for Early {
+impl From<InterpreterError> for EarlyEnd {
     fn from(error: InterpreterError) -> Self {
         Self::Error(error.into())
     }
 }
 
-impl From<ExecuteError> for Early {
+impl From<ExecuteError> for EarlyEnd {
     fn from(error: ExecuteError) -> Self {
         Self::Error(error)
     }
 }
 
-impl From<io::Error> for Early {
+impl From<io::Error> for EarlyEnd {
     fn from(error: io::Error) -> Self {
         Self::Error(error.into())
     }
 }
 
-impl From<ParametersError> for Early {
+impl From<ParametersError> for EarlyEnd {
     fn from(error: ParametersError) -> Self {
         Outcome::from(&error).into()
     }
 }
 
-impl From<TemplateError> for Early {
+impl From<TemplateError> for EarlyEnd {
     fn from(error: TemplateError) -> Self {
         Outcome::bad(OutcomeStatus::Failed, error.to_string()).into()
     }

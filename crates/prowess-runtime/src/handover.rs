@@ -13,7 +13,7 @@ use crate::{
     protected::is_protected,
     repository::{is_named_by_settings, is_of_repository},
     roots::is_of_git,
-    sensitive::acted_on,
+    sensitive::why_acted_on,
 };
 
 /// A directory for the files of a run. Existing files are not overwritten.
@@ -33,16 +33,13 @@ impl Drop for Handover {
 
 impl Handover {
     /// Opens a directory, which is created if it is missing.
-    pub(crate) fn into(directory: &Path) -> Result<Self, RootError> {
-        let failed = |source| RootError::Io {
-            path: path::absolute(directory).unwrap_or_else(|_| directory.to_owned()),
-            source,
-        };
+    pub(crate) fn open(directory: &Path) -> Result<Self, RootError> {
         let missing = directory.ancestors().take_while(|it| !it.exists());
         let made = missing.filter(|it| !it.as_os_str().is_empty()).map(Path::to_owned).collect();
-        fs::create_dir_all(directory).map_err(failed)?;
-        let may = Access::WRITE_OK | Access::EXEC_OK;
-        rustix::fs::access(directory, may).map_err(|it| failed(it.into()))?;
+        create_writable(directory).map_err(|source| {
+            let path = path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+            RootError::Io { path, source }
+        })?;
         Ok(Self { root: Root::open(directory)?, made })
     }
 
@@ -57,14 +54,16 @@ impl Handover {
     ) {
         let left = match work.list() {
             Ok(left) => left,
-            Err(error) => return failed(outcome, Outcome::error(OutcomeStatus::Failed, &error)),
+            Err(error) => {
+                return mark_failed(outcome, Outcome::error(OutcomeStatus::Failed, &error));
+            }
         };
         let mut files = Vec::new();
         for (path, kind) in left {
             if kind == FileType::Symlink && links.contains(&path) {
                 continue;
             }
-            match unfit(&path, kind) {
+            match why_not_copied(&path, kind) {
                 Some(why) => outcome.left_out.push(format!("{}: {why}", path.display())),
                 None => files.push(path),
             }
@@ -84,7 +83,7 @@ impl Handover {
         {
             let message = format!("`{}` already exists, so no file was copied", there.display());
             let bad = Outcome::bad(OutcomeStatus::Failed, message);
-            return failed(outcome, bad.hint("choose another directory, or move it away"));
+            return mark_failed(outcome, bad.hint("choose another directory, or move it away"));
         }
         let (mut room, mut lost) = (most, 0);
         for path in &files {
@@ -103,7 +102,7 @@ impl Handover {
                 files.len(),
                 self.root.path().display()
             );
-            failed(outcome, Outcome::bad(OutcomeStatus::Failed, message));
+            mark_failed(outcome, Outcome::bad(OutcomeStatus::Failed, message));
         }
     }
 
@@ -114,17 +113,23 @@ impl Handover {
     }
 }
 
+/// Creates a directory if it is missing; fails if it is not writable.
+fn create_writable(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    Ok(rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
 /// Returns the reason why a file is not copied.
-fn unfit(path: &Path, kind: FileType) -> Option<&'static str> {
+fn why_not_copied(path: &Path, kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::Symlink => Some("it is a link"),
         _ if path.to_string_lossy().contains(char::is_control) => {
-            Some("its name has control characters")
+            Some("its name contains control characters")
         }
         FileType::RegularFile if is_protected(path) || is_of_git(path) => {
             Some("it is protected: other programs or agents act on it")
         }
-        FileType::RegularFile => acted_on(path),
+        FileType::RegularFile => why_acted_on(path),
         _ => Some("it is not a regular file"),
     }
 }
@@ -140,7 +145,7 @@ fn reason(error: &RootError, most: u64) -> String {
 }
 
 /// Marks a run as failed because its files could not be copied.
-fn failed(outcome: &mut Outcome, bad: Outcome) {
+fn mark_failed(outcome: &mut Outcome, bad: Outcome) {
     let said = outcome.message.take().into_iter().chain(bad.message);
     outcome.message = Some(said.collect::<Vec<_>>().join("; "));
     outcome.hint = bad.hint.or(outcome.hint.take());

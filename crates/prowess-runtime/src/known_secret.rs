@@ -54,7 +54,7 @@ pub fn secret_in<'a>(secrets: &'a [KnownSecret], text: &str) -> Option<&'a Known
         strings(&json, &mut texts);
     }
     for round in 0..ROUNDS {
-        let decoded: Vec<String> = texts.iter().map(|it| percent_decoded(it)).collect();
+        let decoded: Vec<String> = texts.iter().map(|it| decode_percent(it)).collect();
         if round > 0 && decoded.iter().all(|it| texts.contains(it)) {
             break;
         }
@@ -65,7 +65,7 @@ pub fn secret_in<'a>(secrets: &'a [KnownSecret], text: &str) -> Option<&'a Known
     let mut last = 0;
     for _ in 0..ROUNDS {
         let decoded: Vec<String> =
-            texts[last..].iter().flat_map(|it| decoded_runs(it, &mut room)).collect();
+            texts[last..].iter().flat_map(|it| decode_runs(it, &mut room)).collect();
         last = texts.len();
         texts.extend(decoded);
     }
@@ -118,7 +118,7 @@ type Digit = fn(u8) -> Option<u8>;
 
 /// Decodes the runs of base64 and hexadecimal in a text, at each possible offset in a run. White
 /// space is ignored.
-fn decoded_runs(text: &str, room: &mut usize) -> Vec<String> {
+fn decode_runs(text: &str, room: &mut usize) -> Vec<String> {
     let signs: Vec<u8> = text.bytes().filter(|it| !it.is_ascii_whitespace()).collect();
     let mut decoded = Vec::new();
     let digits: [Digit; 2] = [base64_digit, hex_digit];
@@ -168,7 +168,7 @@ fn join_bits(digits: &[u8], bits: u32) -> Vec<u8> {
 }
 
 /// Decodes every percent sign that is followed by two digits, whatever the result is.
-fn percent_decoded(text: &str) -> String {
+fn decode_percent(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -4,7 +4,9 @@
 //! use std::sync::Arc;
 //!
 //! use prowess::{Library, Options};
-//! use prowess_runtime::{Authorizer, DenyAll, OutcomeStatus, Policy, Toolbox, tools::UseSkill};
+//! use prowess_runtime::{
+//!     Authorizer, DenyAll, OutcomeStatus, Policy, Toolbox, skill::ActiveSkills, tools::UseSkill,
+//! };
 //! use serde_json::json;
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
@@ -12,10 +14,11 @@
 //! let library = Arc::new(Library::load(&options)?);
 //! // A policy of rules, and someone to ask about the rest: nobody, so the answer is no.
 //! let authorizer = Arc::new(Authorizer::new(Policy::default(), Arc::new(DenyAll)));
-//! let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill::new(Arc::new(library))));
+//! let active = Arc::new(ActiveSkills::new(Arc::new(library)));
+//! let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill { active }));
 //!
-//! let outcome = toolbox.call("use_skill", json!({"name": "code-review"})).await;
-//! assert_eq!(outcome.status, OutcomeStatus::Succeeded);
+//! let outcome = toolbox.call("use_skill", json!({"name": "review-code"})).await;
+//! assert_eq!(outcome.status, OutcomeStatus::Ok);
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -81,10 +84,10 @@ mod subject;
 mod change_history;
 mod commands;
 mod program_files;
-pub mod tool;
 mod approver;
 mod audit_log;
 mod approval_store;
+pub mod tool;
 mod trust;
 mod write_watch;
 mod ruling;
@@ -106,7 +109,7 @@ pub mod skill {
     pub mod build;
 
     pub use crate::{
-        active::Active,
+        active::ActiveSkills,
         create::{CreateError, check_record},
         definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
         entry::SkillRecordError,
@@ -120,7 +123,7 @@ pub mod skill {
 /// Approvals: who is asked, what was approved, which projects are trusted, and the audit log.
 pub mod approval {
     pub use crate::{
-        approval_store::{RememberedApproval, settings_digest},
+        approval_store::{ApprovalKind, RememberedApproval, settings_digest},
         approver::{ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, Question},
         audit_log::AuditEntry,
         ruling::ActionRequest,
@@ -143,7 +146,7 @@ pub mod files {
 pub mod secret {
     pub use crate::{
         known_secret::{KnownSecret, is_secret_value, secret_in},
-        mask::{KnownSecrets, Masking, mask, mask_json},
+        mask::{KnownSecrets, MASK, Masking, is_secret_name, is_service_token, mask, mask_json},
         sensitive::holds_secrets,
     };
 }

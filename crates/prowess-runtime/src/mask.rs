@@ -1,4 +1,5 @@
-//! Masking of secrets in logs and traces.
+//! Masking of secrets, wherever text is logged, traced or printed: the patterns of secrets, the
+//! names they are kept under, and the values that are known.
 
 use std::{borrow::Cow, fmt, iter::zip, sync::LazyLock};
 
@@ -8,7 +9,7 @@ use serde_json::Value as Json;
 use crate::known_secret::is_secret_value;
 
 /// The replacement for a secret.
-const MASK: &str = "[masked]";
+pub const MASK: &str = "[masked]";
 
 /// A pattern of secrets. The groups `before` and `after` stay; `secret` is replaced.
 struct Shape {
@@ -17,53 +18,89 @@ struct Shape {
     is_vague: bool,
 }
 
-/// The names of secrets, as the end of a variable or field name: `OPENAI_API_KEY`, `password`.
-const NAMES: &str = "api[_-]?key|access[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|\
-                     client[_-]?secret|secret[_-]?key|private[_-]?key|password|passwd|secret";
+/// The names under which secrets are kept, in lower case, each as its words. Those in the second
+/// list are also names of other things, and count only where nothing else can be meant.
+const NAMES: &[&str] = &[
+    "access key",
+    "access token",
+    "api key",
+    "auth key",
+    "auth token",
+    "client secret",
+    "passphrase",
+    "passwd",
+    "password",
+    "private key",
+    "refresh token",
+    "secret",
+    "secret key",
+];
+const VAGUE_NAMES: &[&str] = &["authorization", "cookie", "credential", "token"];
+/// Endings of names that give the place of a secret, not the secret.
+const PLACES: &[&str] = &["file", "path", "dir", "url", "envvar"];
+/// The beginnings of the tokens of well-known services, and the rest of one.
+const TOKEN: &str = r"(?P<before>\b(?:sk|rk|pk)[-_]|\bgh[opusr]_|\bgithub_pat_|\bglpat-|\bxox[abeprs]-|\bhf_|\bnpm_|\bpypi-|\bAIza|\b(?:AKIA|ASIA)|\bya29\.)(?P<secret>[A-Za-z0-9_.-]{12,})";
 
 static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
-    let shape = |is_vague: bool, pattern: &str| Shape {
-        regex: Regex::new(pattern).expect("the pattern is a constant that a test has compiled"),
-        is_vague,
-    };
-    vec![
-        shape(
+    let names = names();
+    let quoted =
+        format!(r#"(?i)(?P<before>(?:{names})\\*["']?\s*[:=]\s*\\*["'])(?P<secret>[^"'\\\r\n]+)"#);
+    let bare =
+        format!(r#"(?i)(?P<before>(?:{names})\s*[:=]\s*)(?P<secret>[^\s"'\\,;&()\[\]{{}}]{{6,}})"#);
+    [
+        (
             false,
             r"(?s)(?P<before>-----BEGIN [A-Z ]*PRIVATE KEY-----)(?P<secret>.*?)(?P<after>-----END|\z)",
         ),
         // Headers, also as JSON, and as JSON within JSON.
-        shape(
+        (
             false,
             r#"(?i)(?P<before>\b(?:(?:proxy-)?authorization|x-[a-z-]*(?:key|token)|api-key|(?:set-)?cookie)\\*["']?\s*[:=]\s*\\*["']?)(?P<secret>[^"'\\\r\n]+)"#,
         ),
-        shape(true, r"(?i)(?P<before>\b(?:bearer|basic)\s+)(?P<secret>[A-Za-z0-9._~+/=-]{6,})"),
-        shape(
+        (true, r"(?i)(?P<before>\b(?:bearer|basic)\s+)(?P<secret>[A-Za-z0-9._~+/=-]{6,})"),
+        (
             false,
             r#"(?i)(?P<before>[?&;](?:[a-z_-]*key|[a-z_-]*token|auth|password|passwd|pwd|[a-z_-]*secret|sig|[a-z-]*signature|[a-z-]*credential)=)(?P<secret>[^&#\s"'<>\\]+)"#,
         ),
-        shape(false, r#"(?P<before>://[^/\s:@"']*:)(?P<secret>[^@/\s"']+)(?P<after>@)"#),
-        shape(
-            true,
-            r"(?P<before>\b(?:sk|rk|pk)[-_]|\bgh[opusr]_|\bgithub_pat_|\bglpat-|\bxox[abeprs]-|\bhf_|\bnpm_|\bpypi-|\bAIza|\b(?:AKIA|ASIA)|\bya29\.)(?P<secret>[A-Za-z0-9_.-]{12,})",
-        ),
-        shape(
+        (false, r#"(?P<before>://[^/\s:@"']*:)(?P<secret>[^@/\s"']+)(?P<after>@)"#),
+        (true, TOKEN),
+        (
             false,
             r"(?P<before>\beyJ)(?P<secret>[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+)",
         ),
-        shape(
-            false,
-            &format!(
-                r#"(?i)(?P<before>(?:{NAMES})\\*["']?\s*[:=]\s*\\*["'])(?P<secret>[^"'\\\r\n]+)"#
-            ),
-        ),
-        shape(
-            true,
-            &format!(
-                r#"(?i)(?P<before>(?:{NAMES})\s*[:=]\s*)(?P<secret>[^\s"'\\,;&()\[\]{{}}]{{6,}})"#
-            ),
-        ),
+        (false, &quoted),
+        (true, &bare),
     ]
+    .map(|(is_vague, pattern)| Shape { regex: compile(pattern), is_vague })
+    .into()
 });
+
+/// Compiles a pattern of this file.
+fn compile(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a constant that a test has compiled")
+}
+
+/// Returns the pattern of the names of secrets, as the end of a variable or field name:
+/// `OPENAI_API_KEY`, `password`.
+fn names() -> String {
+    NAMES.join("|").replace(' ', "[_-]?")
+}
+
+/// Whether a variable, field or option of this name keeps a secret: `API_KEY`, `--token`,
+/// `accessToken`. The name of a file or URL with a secret does not.
+pub fn is_secret_name(name: &str) -> bool {
+    let letters: String = name.chars().filter(|it| it.is_alphanumeric()).collect();
+    let letters = letters.to_ascii_lowercase();
+    let mut parts = NAMES.iter().chain(VAGUE_NAMES);
+    parts.any(|it| letters.contains(&it.replace(' ', "")))
+        && !PLACES.iter().any(|it| letters.ends_with(it))
+}
+
+/// Whether a word begins like the token of a well-known service.
+pub fn is_service_token(word: &str) -> bool {
+    static REGEX: LazyLock<Regex> = LazyLock::new(|| compile(TOKEN));
+    REGEX.captures(word).is_some_and(|it| it.get_match().start() == 0 && is_random(&it["secret"]))
+}
 
 /// Finds texts that may contain a secret in a single pass, since few do. Word boundaries are ASCII,
 /// which is faster and finds no fewer places.
@@ -175,10 +212,10 @@ impl Masking {
         if self.text.len() < self.due {
             return String::new();
         }
-        let masked = self.masked(&self.text);
-        let probed = self.masked(&format!("{}{PROBE}", self.text));
+        let masked = self.mask(&self.text);
+        let probed = self.mask(&format!("{}{PROBE}", self.text));
         let same = zip(masked.bytes(), probed.bytes()).take_while(|(a, b)| a == b).count();
-        let open = self.open();
+        let open = self.open_end();
         let kept = if masked.ends_with(open) { open.len() } else { 0 };
         let sure = masked.floor_char_boundary(same.min(masked.len() - kept));
         let shown = masked.get(self.said..sure).unwrap_or_default().to_owned();
@@ -189,19 +226,19 @@ impl Masking {
 
     /// Returns the text that was held back, when no more pieces will come.
     pub fn finish(&mut self) -> String {
-        let masked = self.masked(&self.text);
+        let masked = self.mask(&self.text);
         let shown = masked.get(self.said..).unwrap_or_default().to_owned();
         (self.said, self.due) = (0, 0);
         self.text.clear();
         shown
     }
 
-    fn masked(&self, text: &str) -> String {
+    fn mask(&self, text: &str) -> String {
         mask(&self.secrets.mask(text)).into_owned()
     }
 
     /// Returns the end of the text that may be the beginning of a known secret.
-    fn open(&self) -> &str {
+    fn open_end(&self) -> &str {
         let most = self
             .secrets
             .values
@@ -224,8 +261,8 @@ impl Masking {
         self.due = length + length / 8;
         let old = &self.text[..self.text.floor_char_boundary(length - ROOM / 2)];
         let Some(at) = old.rfind(char::is_whitespace) else { return };
-        let before = self.masked(&self.text[..at]);
-        let behind = self.masked(&format!("{}{PROBE}", &self.text[at..]));
+        let before = self.mask(&self.text[..at]);
+        let behind = self.mask(&format!("{}{PROBE}", &self.text[at..]));
         if self.said >= before.len() && probed.strip_prefix(&*before) == Some(&behind) {
             self.text.drain(..at);
             self.said -= before.len();
@@ -237,10 +274,10 @@ impl Masking {
 /// Applies [`mask`] to every text in a JSON value.
 pub fn mask_json(json: &mut Json) {
     static NAME: LazyLock<Regex> = LazyLock::new(|| {
-        let pattern = format!(
-            "(?i)^(?:[a-z0-9_-]*(?:{NAMES})|(?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*(?:key|token))$"
-        );
-        Regex::new(&pattern).expect("the pattern is a constant that a test has compiled")
+        compile(&format!(
+            "(?i)^(?:[a-z0-9_-]*(?:{})|(?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*(?:key|token))$",
+            names()
+        ))
     });
     match json {
         Json::String(text) => {

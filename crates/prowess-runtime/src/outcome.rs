@@ -1,10 +1,10 @@
 //! The outcome of a call or a run.
 
-use std::{error::Error, iter, time::Duration};
+use std::{error::Error, fmt, iter, time::Duration};
 
 use prowess_sandbox::{CapturedText, SandboxLevel, ScriptConnection};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub use crate::tool_output::{FoundSkill, FoundSkills, SkillFilePart, ToolOutput};
 
@@ -116,6 +116,28 @@ pub struct StepOutcome {
     pub tool: String,
     /// The outcome.
     pub outcome: Outcome,
+}
+
+impl OutcomeStatus {
+    /// Returns its name, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Killed => "killed",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Refused => "refused",
+            Self::Invalid => "invalid",
+            Self::NotFound => "not_found",
+        }
+    }
+}
+
+impl fmt::Display for PlanStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}. {} {}", self.step, self.tool, json!(self.params))
+    }
 }
 
 impl Outcome {

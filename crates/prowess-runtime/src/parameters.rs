@@ -46,7 +46,7 @@ pub struct Parameters {
 #[non_exhaustive]
 pub enum ParametersError {
     /// They do not match the schema.
-    #[error("{}", listed(.0))]
+    #[error("{}", join_mismatches(.0))]
     Mismatches(Vec<Mismatch>),
     /// The schema cannot be used.
     #[error(transparent)]
@@ -95,7 +95,9 @@ impl Parameters {
                 Err(error) if is_deep(&error) => mismatch("", "this is nested too deeply"),
                 Err(error) => mismatch("", &format!("{WANTED}, but this is not JSON: {error}")),
                 Ok(Value::Object(_)) => mismatch("", &error.to_string()),
-                Ok(other) => mismatch("", &format!("{WANTED}, but this is {}", kind(&other))),
+                Ok(other) => {
+                    mismatch("", &format!("{WANTED}, but this is {}", describe_type(&other)))
+                }
             }
         })?;
         for (name, text) in members {
@@ -125,7 +127,7 @@ impl Parameters {
         if let Some(schema) = schema {
             let schema = Schema::new(schema)?;
             let before = self.values.clone();
-            schema.fill(&mut self.values);
+            schema.fill_defaults(&mut self.values);
             // The text of a parameter lacks the defaults inside of it.
             let is_same = |name: &String, _: &mut String| before.get(name) == self.values.get(name);
             self.texts.retain(is_same);
@@ -162,7 +164,7 @@ impl Parameters {
         let mut owners: BTreeMap<String, &String> = BTreeMap::new();
         let mut size = 0;
         for (name, value) in &self.values {
-            let variable = variable(name);
+            let variable = variable_name(name);
             if let Some(variable) = &variable
                 && let Some(other) = owners.insert(variable.clone(), name)
             {
@@ -182,11 +184,11 @@ impl Parameters {
                     .push(mismatch(name, "contains a NUL character, which no variable can have"));
             }
             let Some(variable) = variable else { continue };
-            let taken = variable.len() + text.len() + 2;
-            if taken > MAX_VARIABLE || size + taken > MAX_VARIABLES {
+            let length = variable.len() + text.len() + 2;
+            if length > MAX_VARIABLE || size + length > MAX_VARIABLES {
                 too_large.push(name.clone());
             } else {
-                size += taken;
+                size += length;
                 variables.insert(variable, text);
             }
         }
@@ -222,7 +224,7 @@ impl From<&ParametersError> for Outcome {
             ParametersError::Mismatches(mismatches) => {
                 Self { output: Some(json!({ "mismatches": mismatches })), ..outcome }
             }
-            ParametersError::Schema(_) => outcome.hint("it is under `## Parameters`"),
+            ParametersError::Schema(_) => outcome.hint("see the schema under `## Parameters`"),
         }
     }
 }
@@ -257,7 +259,7 @@ impl<'de> Deserialize<'de> for Members {
 }
 
 /// Returns the variable of a parameter; `None` if its name has no usable characters.
-fn variable(name: &str) -> Option<String> {
+fn variable_name(name: &str) -> Option<String> {
     let upper = name.chars().map(|c| match c.to_ascii_uppercase() {
         c if c.is_ascii_alphanumeric() => c,
         _ => '_',
@@ -267,7 +269,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Describes the type of a value.
-fn kind(value: &Value) -> &'static str {
+fn describe_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "`null`",
         Value::Bool(_) => "`true` or `false`",
@@ -278,7 +280,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Whether parsing failed because of the depth, which only the message tells.
+/// Whether parsing failed because of the depth, which only the message says.
 fn is_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
 }
@@ -297,16 +299,16 @@ fn is_nullable(schema: &Value) -> bool {
 
 /// Whether a value equals its text: a number may have lost digits.
 fn is_exact(text: &str, value: &Value) -> bool {
-    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    !value.is_number() || value.is_i64() || value.is_u64() || digits(mantissa) <= EXACT_DIGITS
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    !value.is_number() || value.is_i64() || value.is_u64() || digits <= EXACT_DIGITS
 }
 
 fn mismatch(parameter: &str, message: &str) -> Mismatch {
     Mismatch { parameter: parameter.to_owned(), message: message.to_owned() }
 }
 
-fn listed(mismatches: &[Mismatch]) -> String {
+fn join_mismatches(mismatches: &[Mismatch]) -> String {
     mismatches.iter().map(Mismatch::to_string).collect::<Vec<_>>().join("; ")
 }
 

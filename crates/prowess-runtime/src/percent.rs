@@ -5,8 +5,8 @@ pub fn percent_decoded(written: &str) -> Result<String, &'static str> {
     let mut bytes = Vec::with_capacity(written.len());
     let mut rest = written.as_bytes();
     while let [first, behind @ ..] = rest {
-        let digit = |it: Option<&u8>| it.and_then(|it| char::from(*it).to_digit(16));
-        rest = match (first, digit(behind.first()), digit(behind.get(1))) {
+        let [high, low] = [0, 1].map(|it| char::from(*behind.get(it)?).to_digit(16));
+        rest = match (first, high, low) {
             (b'%', Some(high), Some(low)) => {
                 bytes.push((high * 16 + low) as u8);
                 &behind[2..]

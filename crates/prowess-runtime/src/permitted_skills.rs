@@ -24,7 +24,7 @@ impl PermittedSkills {
         Self { provider, authorizer, last: Mutex::default() }
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<(Arc<Library>, Arc<Library>)>> {
+    fn lock_last(&self) -> MutexGuard<'_, Option<(Arc<Library>, Arc<Library>)>> {
         lock(&self.last)
     }
 }
@@ -32,21 +32,21 @@ impl PermittedSkills {
 impl SkillProvider for PermittedSkills {
     fn library(&self) -> Arc<Library> {
         let whole = self.provider.library();
-        let mut last = self.last();
-        if let Some((_, left)) = last.as_ref().filter(|it| Arc::ptr_eq(&it.0, &whole)) {
-            return left.clone();
+        let mut last = self.lock_last();
+        if let Some((_, permitted)) = last.as_ref().filter(|it| Arc::ptr_eq(&it.0, &whole)) {
+            return permitted.clone();
         }
-        let left = match whole.all().any(|it| self.authorizer.is_denied(it)) {
+        let permitted = match whole.all().any(|it| self.authorizer.is_denied(it)) {
             true => Arc::new(whole.keeping(|it| !self.authorizer.is_denied(it))),
             false => whole.clone(),
         };
-        *last = Some((whole, left.clone()));
-        left
+        *last = Some((whole, permitted.clone()));
+        permitted
     }
 
     fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
         let whole =
-            self.last().as_ref().filter(|it| Arc::ptr_eq(&it.1, last)).map(|it| it.0.clone());
+            self.lock_last().as_ref().filter(|it| Arc::ptr_eq(&it.1, last)).map(|it| it.0.clone());
         if let Some(whole) = whole {
             self.provider.wait(&whole, patience);
         }

@@ -13,9 +13,9 @@ use prowess_http::{Hosts, HostsError};
 
 use crate::{
     environment::InstalledInterpreter,
-    protected::{ResolvedPath, lies_in},
+    protected::{ResolvedPath, is_within},
     repository::normalize,
-    sensitive::secret,
+    sensitive::why_secret,
 };
 pub use crate::{glob::fits, protected::is_protected, roots::Roots};
 
@@ -196,20 +196,20 @@ impl Policy {
     }
 
     /// Returns the reason to ask before a file is read; `None` if it is not asked about.
-    pub(crate) fn secret(&self, path: &Path) -> Option<&'static str> {
+    pub(crate) fn why_secret(&self, path: &Path) -> Option<&'static str> {
         match self.secret_reads {
             Decision::Allow => None,
-            _ => self.known_secret(path),
+            Decision::Ask | Decision::Deny => self.known_secret(path),
         }
     }
 
     /// Returns the reason why a file may contain secrets, whether it is asked about or not.
     pub fn known_secret(&self, path: &Path) -> Option<&'static str> {
-        secret(&self.inside(path))
+        why_secret(&self.relative_to_root(path))
     }
 
     /// Returns a path relative to the nearest root.
-    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
+    pub(crate) fn relative_to_root(&self, path: &Path) -> PathBuf {
         let path = normalize(path);
         let roots = self.roots.iter().flat_map(|it| [it.clone(), ResolvedPath::of(it).end]);
         let inside = roots.filter_map(|it| path.strip_prefix(it).ok().map(Path::to_owned));
@@ -218,35 +218,41 @@ impl Policy {
 
     /// Whether nobody may use a path: it is withheld, or a rule denies it to everybody.
     pub(crate) fn withholds(&self, path: &Path) -> bool {
-        let is_denied =
-            |it: &Path| self.denied().any(|pattern| self.path_matches(it, pattern, Any));
-        self.withheld.iter().any(|it| lies_in(path, &ResolvedPath::of(it).end))
-            || path.ancestors().any(is_denied)
+        self.withheld.iter().any(|it| is_within(path, &ResolvedPath::of(it).end))
+            || path
+                .ancestors()
+                .any(|it| self.denied_paths().any(|pattern| self.path_matches(it, pattern, Any)))
     }
 
     /// Returns the paths that are denied to everybody, with `*` and `?`.
-    pub(crate) fn denied(&self) -> impl Iterator<Item = &str> {
-        let is_general =
-            |it: &&PolicyRule| (&it.tool, &it.skill, &it.command) == (&None, &None, &None);
+    pub(crate) fn denied_paths(&self) -> impl Iterator<Item = &str> {
         let denying = self.rules.iter().filter(|it| it.decision == Decision::Deny);
-        denying.filter(is_general).filter_map(|it| it.path.as_deref())
+        denying
+            .filter(|it| it.tool.is_none() && it.skill.is_none() && it.command.is_none())
+            .filter_map(|it| it.path.as_deref())
     }
 
     /// Whether a path matches a pattern: in all of its readings, or in any of them. The readings
     /// are the path as written, and with links resolved.
     pub(crate) fn path_matches(&self, path: &Path, pattern: &str, readings: Readings) -> bool {
         let written = normalize(path);
-        let led = real(&written);
+        let resolved = resolve_links(&written);
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-        let fitting = |path: &Path| {
-            let inside = self.roots.iter().filter_map(|it| path.strip_prefix(it).ok());
-            fits(pattern, &path.to_string_lossy())
-                || inside.into_iter().any(|it| fits(pattern, &it.to_string_lossy()))
-        };
         match readings {
-            All => fitting(&written) && fitting(&led),
-            Any => fitting(&written) || fitting(&led),
+            All => {
+                self.reading_matches(&written, pattern) && self.reading_matches(&resolved, pattern)
+            }
+            Any => {
+                self.reading_matches(&written, pattern) || self.reading_matches(&resolved, pattern)
+            }
         }
+    }
+
+    /// Whether a path, or its part below a root, matches a pattern.
+    fn reading_matches(&self, path: &Path, pattern: &str) -> bool {
+        let mut inside = self.roots.iter().filter_map(|it| path.strip_prefix(it).ok());
+        fits(pattern, &path.to_string_lossy())
+            || inside.any(|it| fits(pattern, &it.to_string_lossy()))
     }
 }
 
@@ -260,11 +266,11 @@ pub(crate) enum Readings {
 }
 
 /// Resolves the links of a path, as far as it exists.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     let mut ancestors = path.ancestors();
-    let real = ancestors.find_map(|it| Some((it, std::fs::canonicalize(it).ok()?)));
-    match real {
-        Some((there, real)) => match path.strip_prefix(there) {
+    let existing = ancestors.find_map(|it| Some((it, std::fs::canonicalize(it).ok()?)));
+    match existing {
+        Some((existing, real)) => match path.strip_prefix(existing) {
             Ok(rest) if rest.as_os_str().is_empty() => real,
             Ok(rest) => real.join(rest),
             Err(_) => path.to_owned(),

@@ -8,12 +8,12 @@ use std::{
 };
 
 use crate::{
-    commands::{Withheld, secrets},
+    commands::{Withheld, find_secrets},
     environment::{is_everywhere, modules_around},
     listing,
     policy::Policy,
-    protected::place,
-    repository::named,
+    protected::protected_in,
+    repository::named_by_settings,
 };
 
 /// The files and directories of a program, besides itself.
@@ -58,8 +58,7 @@ pub enum Author<'a> {
 impl Author<'_> {
     /// Whether a directory is outside of the author's scope, with links resolved.
     pub fn is_outside(self, directory: &Path) -> bool {
-        let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
-        matches!(self, Self::Project(project) if !real(directory).starts_with(real(project)))
+        matches!(self, Self::Project(project) if !resolve(directory).starts_with(resolve(project)))
     }
 }
 
@@ -87,17 +86,18 @@ impl FileRules<'_> {
         reads: &[String],
         writes: &[String],
     ) -> Result<ProgramFiles, String> {
-        let (reads, writes) = (self.said("read", reads)?, self.said("write", writes)?);
+        let reads = self.resolve_paths("read", reads)?;
+        let writes = self.resolve_paths("write", writes)?;
         let mut files = ProgramFiles { words, writes, ..ProgramFiles::default() };
         let (mut folders, mut packages) = (Vec::new(), Vec::new());
         if self.author != Author::Skill {
-            self.named(&mut files, &mut folders, &mut packages);
+            self.add_named(&mut files, &mut folders, &mut packages);
         }
-        let is_said =
+        let is_listed =
             |it: &PathBuf| reads.iter().chain(&files.writes).any(|own| it.starts_with(own));
         // Paths in a user's own entry are accessible with all their contents.
-        let looked: Vec<PathBuf> = match self.author {
-            Author::User => folders.iter().filter(|it| !is_said(it)).cloned().collect(),
+        let searched: Vec<PathBuf> = match self.author {
+            Author::User => folders.iter().filter(|it| !is_listed(it)).cloned().collect(),
             _ => folders
                 .iter()
                 .chain(&packages)
@@ -106,34 +106,33 @@ impl FileRules<'_> {
                 .cloned()
                 .collect(),
         };
-        let (secrets, unseen) = secrets(&looked, self.policy);
+        let (secrets, unsearched) = find_secrets(&searched, self.policy);
         let withheld = Withheld::new(self.policy);
-        if let Some(unseen) = unseen.or(withheld.unseen) {
-            let (unseen, looked) = (unseen.display(), shown(&looked));
+        if let Some(unsearched) = unsearched.or(withheld.unsearched) {
+            let (unsearched, searched) = (unsearched.display(), list_paths(&searched));
             return Err(format!(
-                "{looked} has too much to be searched for files with secrets, as far as `{unseen}`"
+                "{searched} has too many directories to be searched for files with secrets, such as `{unsearched}`"
             ));
         }
         // A user's own entry may name a file with secrets, but nothing that is withheld.
-        let is_given = |it: &PathBuf| self.author == Author::User && is_said(it);
-        let secrets = secrets.into_iter().filter(|it| !is_given(it));
+        let secrets =
+            secrets.into_iter().filter(|it| self.author != Author::User || !is_listed(it));
         files.withheld = withheld.paths.into_iter().chain(secrets).collect();
-        let real = |it: &PathBuf| fs::canonicalize(it).unwrap_or_else(|_| it.clone());
-        let writes: Vec<PathBuf> = files.writes.iter().map(real).collect();
+        let writes: Vec<PathBuf> = files.writes.iter().map(|it| resolve(it)).collect();
         files.reads.extend(reads.into_iter().chain(folders).chain(packages));
-        files.reads.retain(|it| !writes.iter().any(|own| real(it).starts_with(own)));
-        let (kept, holders) = kept(&writes, &self.policy.protected);
-        files.reads.extend(kept);
-        files.writes.extend(holders);
+        files.reads.retain(|it| !writes.iter().any(|own| resolve(it).starts_with(own)));
+        let (read_only, parents) = read_only_paths(&writes, &self.policy.protected);
+        files.reads.extend(read_only);
+        files.writes.extend(parents);
         Ok(files)
     }
 
     /// Returns the paths in a key of the entry.
-    fn said(&self, key: &str, paths: &[String]) -> Result<Vec<PathBuf>, String> {
+    fn resolve_paths(&self, key: &str, paths: &[String]) -> Result<Vec<PathBuf>, String> {
         paths
             .iter()
             .map(|path: &String| {
-                let path = self.base.join(self.expanded(path));
+                let path = self.base.join(self.expand_home(path));
                 let path: PathBuf = path.components().collect();
                 match fs::canonicalize(&path) {
                     Err(error) => Err(format!("`{key}` names `{}`: {error}", path.display())),
@@ -147,7 +146,7 @@ impl FileRules<'_> {
     }
 
     /// Adds the paths in arguments: folders, and scripts with their packages.
-    fn named(
+    fn add_named(
         &self,
         files: &mut ProgramFiles,
         folders: &mut Vec<PathBuf>,
@@ -160,7 +159,7 @@ impl FileRules<'_> {
                 let places = [self.base.join(module), self.base.join(format!("{module}.py"))];
                 if places.iter().any(|it| it.exists() && self.may_name(it)) {
                     files.is_relative = true;
-                    packages.extend(self.package(&places[1]));
+                    packages.extend(self.package_folders(&places[1]));
                 }
                 continue;
             }
@@ -169,7 +168,7 @@ impl FileRules<'_> {
             if path.is_empty() || (path.starts_with('-') && sign == 0) || path.contains("://") {
                 continue;
             }
-            let expanded = self.expanded(path);
+            let expanded = self.expand_home(path);
             let absolute: PathBuf = self.base.join(&expanded).components().collect();
             if !absolute.exists() || !self.may_name(&absolute) {
                 continue;
@@ -182,7 +181,7 @@ impl FileRules<'_> {
             if absolute.is_dir() {
                 folders.push(absolute);
             } else if SCRIPTS.contains(&ending) {
-                packages.extend(self.package(&absolute));
+                packages.extend(self.package_folders(&absolute));
                 files.reads.push(absolute);
             } else {
                 files.reads.push(absolute);
@@ -194,7 +193,7 @@ impl FileRules<'_> {
     /// nor part of the system.
     fn may_name(&self, path: &Path) -> bool {
         let Ok(real) = fs::canonicalize(path) else { return false };
-        let is_secret = real.is_file() && self.policy.secret(&real).is_some();
+        let is_secret = real.is_file() && self.policy.why_secret(&real).is_some();
         self.is_within(&real) && !self.is_wide(&real) && !is_everywhere(&real) && !is_secret
     }
 
@@ -214,22 +213,24 @@ impl FileRules<'_> {
     }
 
     /// Returns the directories that a script belongs to: its package, and its `node_modules`.
-    fn package(&self, script: &Path) -> Vec<PathBuf> {
+    fn package_folders(&self, script: &Path) -> Vec<PathBuf> {
         let real = fs::canonicalize(script).unwrap_or_else(|_| script.to_owned());
         if let Some(modules) = modules_around(&real) {
             return vec![modules.to_owned()];
         }
-        let above =
-            || real.ancestors().skip(1).take_while(|it| self.is_within(it) && !self.is_wide(it));
-        let package = above()
-            .find(|it: &&Path| PACKAGES.iter().any(|name| it.join(name).exists()))
-            .or_else(|| above().next());
-        let modules = above().map(|it| it.join("node_modules")).filter(|it| it.is_dir());
-        package.map(Path::to_owned).into_iter().chain(modules).collect()
+        let above: Vec<&Path> = real
+            .ancestors()
+            .skip(1)
+            .take_while(|it| self.is_within(it) && !self.is_wide(it))
+            .collect();
+        let package = above.iter().find(|it| PACKAGES.iter().any(|name| it.join(name).exists()));
+        let package = package.or(above.first()).map(|it| it.to_path_buf());
+        let modules = above.iter().map(|it| it.join("node_modules")).filter(|it| it.is_dir());
+        package.into_iter().chain(modules).collect()
     }
 
     /// Expands `~` to the home directory.
-    fn expanded(&self, path: &str) -> PathBuf {
+    fn expand_home(&self, path: &str) -> PathBuf {
         match (path.strip_prefix('~'), self.home) {
             (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
                 home.join(rest.trim_start_matches('/'))
@@ -243,32 +244,35 @@ impl FileRules<'_> {
 /// protected regardless of their names: they are read-only, unless they are writable directories
 /// themselves. Also returns their parent directories, which cannot be moved away if they are
 /// mounted separately.
-fn kept(writes: &[PathBuf], protected: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let (mut kept, mut holders) = (Vec::new(), Vec::new());
-    let is_kept = |it: &Path| {
-        let is_git = it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
-        (is_git || place(it).is_some()) && !writes.iter().any(|own| own == it)
-    };
+fn read_only_paths(writes: &[PathBuf], protected: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut read_only, mut parents) = (Vec::new(), Vec::new());
     for top in writes {
-        let mut own = named(top);
+        let mut own = named_by_settings(top);
         own.extend(protected.iter().filter_map(|it| fs::canonicalize(it).ok()));
         own.retain(|it| it.starts_with(top) && it != top && it.exists());
         for (path, is_folder) in entries(top) {
-            if is_kept(&path) {
+            if is_read_only(&path, writes) {
                 own.push(path);
             } else if is_folder {
-                own.extend(entries(&path).into_iter().map(|it| it.0).filter(|it| is_kept(it)));
+                let inside = entries(&path).into_iter().map(|it| it.0);
+                own.extend(inside.filter(|it| is_read_only(it, writes)));
             }
         }
         let above = own.iter().flat_map(|it| it.ancestors().skip(1));
-        holders.extend(above.filter(|it| it.starts_with(top) && it != top).map(Path::to_owned));
-        kept.append(&mut own);
+        parents.extend(above.filter(|it| it.starts_with(top) && it != top).map(Path::to_owned));
+        read_only.append(&mut own);
     }
-    holders.sort();
-    holders.dedup();
-    let own: BTreeSet<&Path> = kept.iter().map(PathBuf::as_path).collect();
-    holders.retain(|it| !it.ancestors().any(|above| own.contains(above)));
-    (kept, holders)
+    parents.sort();
+    parents.dedup();
+    let own: BTreeSet<&Path> = read_only.iter().map(PathBuf::as_path).collect();
+    parents.retain(|it| !it.ancestors().any(|above| own.contains(above)));
+    (read_only, parents)
+}
+
+/// Whether a path is protected by its name, and not writable itself.
+fn is_read_only(path: &Path, writes: &[PathBuf]) -> bool {
+    let is_git = path.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
+    (is_git || protected_in(path).is_some()) && !writes.iter().any(|it| it == path)
 }
 
 /// Returns the files and folders of a folder, and whether they are folders. Links are skipped.
@@ -278,7 +282,11 @@ fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
     kinds.filter(|it| it.1.is_dir() || it.1.is_file()).map(|it| (it.0, it.1.is_dir())).collect()
 }
 
-fn shown(paths: &[PathBuf]) -> String {
+fn list_paths(paths: &[PathBuf]) -> String {
     let paths: Vec<String> = paths.iter().map(|it| format!("`{}`", it.display())).collect();
     paths.join(", ")
+}
+
+fn resolve(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

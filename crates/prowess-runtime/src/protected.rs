@@ -6,13 +6,13 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use prowess::CLIENTS;
+use prowess::{CLIENTS, Client};
 
 use crate::glob::fits;
 
 /// Files and directories of that kind, wherever they are: of Prowess, of git, of programs that run
-/// what is in a project, and of a home. Those of clients are in [`CLIENTS`]. In lower case; in the last
-/// name, `*` matches anything.
+/// what is in a project, of a home, and of agents that are not in [`CLIENTS`]: those of clients are
+/// [`Client::protected_files`]. In lower case; in the last name, `*` matches anything.
 const PROTECTED: &[&str] = &[
     "prowess.toml",
     ".prowess",
@@ -91,14 +91,14 @@ const PROTECTED: &[&str] = &[
 
 /// Whether a path is a protected file or folder, or is inside one; upper and lower case are the same.
 pub fn is_protected(path: &Path) -> bool {
-    path.ancestors().any(|it| place(it).is_some())
+    path.ancestors().any(|it| protected_in(it).is_some())
 }
 
-/// Returns the directory in which a path is protected.
-pub(crate) fn place(path: &Path) -> Option<&Path> {
+/// Returns the directory in which a path is protected by its name.
+pub(crate) fn protected_in(path: &Path) -> Option<&Path> {
     let file = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-    let of_clients = CLIENTS.iter().flat_map(|it| it.protected);
-    PROTECTED.iter().chain(of_clients).find_map(|own| {
+    let of_clients = CLIENTS.iter().flat_map(Client::protected_files);
+    PROTECTED.iter().copied().chain(of_clients).find_map(|own| {
         let mut names = own.rsplit('/');
         names.next().filter(|name| is_called(&file, name))?;
         let mut place = path.parent()?;
@@ -131,39 +131,42 @@ impl ResolvedPath {
     /// Resolves a path.
     pub(crate) fn of(path: &Path) -> Self {
         let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let names = |path: &Path| -> Vec<OsString> {
-            let is_name =
-                |it: &Component<'_>| matches!(it, Component::Normal(_) | Component::ParentDir);
-            let names = path.components().rev().filter(is_name);
-            names.map(|it| it.as_os_str().to_owned()).collect()
-        };
-        let mut way = Self { end: PathBuf::from("/"), links: Vec::new() };
-        let mut rest = names(&path);
+        let (mut end, mut links) = (PathBuf::from("/"), Vec::new());
+        let mut rest = reversed_names(&path);
         while let Some(name) = rest.pop() {
             if name == ".." {
-                way.end.pop();
+                end.pop();
                 continue;
             }
-            way.end.push(name);
-            let Ok(target) = fs::read_link(&way.end) else { continue };
-            if way.links.len() == MAX_LINKS {
+            end.push(name);
+            let Ok(target) = fs::read_link(&end) else { continue };
+            if links.len() == MAX_LINKS {
                 break;
             }
-            way.links.push(way.end.clone());
-            way.end.pop();
+            links.push(end.clone());
+            end.pop();
             if target.is_absolute() {
-                way.end = PathBuf::from("/");
+                end = PathBuf::from("/");
             }
-            rest.extend(names(&target));
+            rest.extend(reversed_names(&target));
         }
-        way
+        Self { end, links }
     }
 }
 
+/// Returns the names in a path and each `..`, the last first.
+fn reversed_names(path: &Path) -> Vec<OsString> {
+    path.components()
+        .rev()
+        .filter(|it| matches!(it, Component::Normal(_) | Component::ParentDir))
+        .map(|it| it.as_os_str().to_owned())
+        .collect()
+}
+
 /// Whether a path equals another or is inside of it, ignoring case.
-pub(crate) fn lies_in(path: &Path, own: &Path) -> bool {
+pub(crate) fn is_within(path: &Path, other: &Path) -> bool {
     let mut names = path.iter();
-    own.iter().all(|own| names.next().is_some_and(|it| it.eq_ignore_ascii_case(own)))
+    other.iter().all(|name| names.next().is_some_and(|it| it.eq_ignore_ascii_case(name)))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ struct RegistryTools {
 impl Registry {
     /// Creates a registry without loading anything.
     pub fn new(store: Arc<dyn Store>, base: Vec<Arc<dyn Tool>>, executor: Executor) -> Self {
-        let loaded = RegistryTools { library: Arc::new(library(&[])), tools: Vec::new() };
+        let loaded = RegistryTools { library: Arc::new(build_library(&[])), tools: Vec::new() };
         let loaded = RwLock::new(Arc::new(loaded));
         Self { store, base, executor, loaded, loading: Mutex::new(()) }
     }
@@ -70,7 +70,7 @@ impl Registry {
     pub fn load_skills(&self) -> Result<Vec<Finding>, StoreError> {
         let _one_at_a_time = lock(&self.loading);
         let stock = self.store.list_active()?;
-        let library = library(&stock.entries);
+        let library = build_library(&stock.entries);
         let tools = skill_tools(&library, &self.base, &self.executor);
         let loaded = Arc::new(RegistryTools { library: Arc::new(library), tools });
         *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = loaded;
@@ -110,12 +110,12 @@ impl Registry {
 
     /// Returns the tools of the loaded skills.
     pub fn loaded_skills(&self) -> Vec<Arc<dyn Tool>> {
-        self.loaded().tools.clone()
+        self.current().tools.clone()
     }
 
     /// Returns the tools of the host and of the loaded skills; names are unique.
     pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.base.iter().chain(&self.loaded().tools).cloned().collect()
+        self.base.iter().chain(&self.current().tools).cloned().collect()
     }
 
     /// Finds a tool by its name.
@@ -123,19 +123,19 @@ impl Registry {
         self.all_tools().into_iter().find(|it| it.name() == tool)
     }
 
-    fn loaded(&self) -> Arc<RegistryTools> {
+    fn current(&self) -> Arc<RegistryTools> {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl SkillProvider for Registry {
     fn library(&self) -> Arc<Library> {
-        self.loaded().library.clone()
+        self.current().library.clone()
     }
 }
 
 /// Creates a library of these skills: from their folders on disk, else from their texts.
-fn library(entries: &[SkillRecord]) -> Library {
+fn build_library(entries: &[SkillRecord]) -> Library {
     let parents: BTreeSet<&Path> =
         entries.iter().filter_map(|it| it.folder.as_deref()?.parent()).collect();
     let texts = entries.iter().filter(|it| it.folder.is_none());

@@ -68,7 +68,8 @@ const FRONTMATTER: usize = 64 * 1024;
 const SHOWN: usize = 200;
 
 impl RemoteSkills {
-    /// Reads what a server lists. `set_by` is the file of a project that sets the server, if one does.
+    /// Parses a server's list. `set_by` is the project's file that configures the server, if one
+    /// does.
     pub fn of(server: &str, set_by: Option<&str>, listed: &[Value], has_more: bool) -> Self {
         let mut all = Self { has_more, ..Self::default() };
         let mut times: BTreeMap<&str, usize> = BTreeMap::new();
@@ -86,7 +87,7 @@ impl RemoteSkills {
                 Err(why) => all.refused.push((excerpt(uri), why)),
             }
         }
-        all.tell_apart();
+        all.disambiguate();
         all
     }
 
@@ -104,7 +105,7 @@ impl RemoteSkills {
     }
 
     /// Extends the addresses of skills with the same name by their paths.
-    fn tell_apart(&mut self) {
+    fn disambiguate(&mut self) {
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         for skill in &self.skills {
             *names.entry(skill.name.clone()).or_default() += 1;
@@ -120,10 +121,10 @@ impl RemoteSkill {
     /// The path of the file that every skill has.
     pub const DOCUMENT: &str = "SKILL.md";
 
-    /// Reads an entry of a server's list, or says what is wrong with it.
+    /// Parses an entry of a server's list; fails with the reason.
     pub fn read(server: &str, set_by: Option<&str>, entry: &Value) -> Result<Self, String> {
         let uri = entry["uri"].as_str().ok_or("its URI is not a string")?;
-        let parts = parts(uri)?;
+        let parts = parse_uri(uri)?;
         let [.., folder, document] = &parts[..] else {
             return Err("its URI names no skill".to_owned());
         };
@@ -150,7 +151,7 @@ impl RemoteSkill {
             name: name.to_owned(),
             description: one_line(description),
             uri: uri.to_owned(),
-            files: files(base, &entry["resources"])?,
+            files: parse_files(base, &entry["resources"])?,
             set_by: set_by.map(str::to_owned),
             frontmatter: frontmatter.clone(),
         })
@@ -204,7 +205,7 @@ impl RemoteFile {
 }
 
 /// Parses the files of a skill below `base`; they must be complete and unique.
-fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
+fn parse_files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
     if listed == "dynamic" {
         return Err("it is generated anew each time, so it cannot be approved".to_owned());
     }
@@ -217,26 +218,30 @@ fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
     let mut files = Vec::with_capacity(listed.len());
     for file in listed {
         let uri = file["uri"].as_str().ok_or("the URI of a file is not a string")?;
-        let of = |why: &str| format!("its file `{}`: {why}", excerpt(uri));
-        let below = uri.strip_prefix(base).ok_or_else(|| of("it is outside of the skill"))?;
-        parts(uri).map_err(|why| of(&why))?;
-        let path = below.split('/').map(part).collect::<Result<Vec<_>, _>>();
-        let path = path.map_err(|it| of(&it))?.join("/");
-        if !paths.insert(path.clone()) {
-            return Err(of("it is listed more than once"));
+        let file = parse_file(base, uri, file)
+            .map_err(|why| format!("its file `{}`: {why}", excerpt(uri)))?;
+        if !paths.insert(file.path.clone()) {
+            return Err(format!("its file `{}`: it is listed more than once", excerpt(uri)));
         }
-        let digest = file["digest"].as_str().filter(|it| is_digest(it));
-        let digest = digest.ok_or_else(|| of("its digest is not a SHA-256 digest"))?.to_owned();
-        let size = file["size"].as_u64().ok_or_else(|| of("its size is not a number of bytes"))?;
         room = room
-            .checked_sub(size)
+            .checked_sub(file.size)
             .ok_or_else(|| format!("its files have more than {BYTES} bytes"))?;
-        files.push(RemoteFile { uri: uri.to_owned(), path, digest, size });
+        files.push(file);
     }
     match files.iter().any(|it: &RemoteFile| it.uri.strip_prefix(base) == Some(DOCUMENT)) {
         true => Ok(files),
         false => Err("its `SKILL.md` is not among its files".to_owned()),
     }
+}
+
+fn parse_file(base: &str, uri: &str, file: &Value) -> Result<RemoteFile, String> {
+    let below = uri.strip_prefix(base).ok_or("it is outside of the skill")?;
+    parse_uri(uri)?;
+    let path = below.split('/').map(decode_component).collect::<Result<Vec<_>, _>>()?.join("/");
+    let digest = file["digest"].as_str().filter(|it| is_digest(it));
+    let digest = digest.ok_or("its digest is not a SHA-256 digest")?.to_owned();
+    let size = file["size"].as_u64().ok_or("its size is not a number of bytes")?;
+    Ok(RemoteFile { uri: uri.to_owned(), path, digest, size })
 }
 
 fn is_digest(text: &str) -> bool {
@@ -247,7 +252,7 @@ fn is_digest(text: &str) -> bool {
 
 /// Returns the decoded components of a URI after its scheme. None leads up, or is anything but a
 /// name.
-fn parts(uri: &str) -> Result<Vec<String>, String> {
+fn parse_uri(uri: &str) -> Result<Vec<String>, String> {
     if uri.len() > URI {
         return Err(format!("its URI has more than {URI} bytes"));
     }
@@ -257,19 +262,19 @@ fn parts(uri: &str) -> Result<Vec<String>, String> {
     {
         return Err("its URI has no scheme".to_owned());
     }
-    if !rest.chars().all(|c: char| is_seen(&c) && !c.is_whitespace() && !"?#\\".contains(c)) {
+    if !rest.chars().all(|c: char| is_visible(&c) && !c.is_whitespace() && !"?#\\".contains(c)) {
         return Err("its URI has characters that are not allowed".to_owned());
     }
     // Other schemes may have an empty host.
     let rest = rest.strip_prefix('/').unwrap_or(rest);
-    rest.split('/').map(part).collect()
+    rest.split('/').map(decode_component).collect()
 }
 
 /// Decodes a component of a path.
-fn part(written: &str) -> Result<String, String> {
+fn decode_component(written: &str) -> Result<String, String> {
     let text = percent_decoded(written).map_err(|why| format!("its URI is invalid: {why}"))?;
     let is_name = !matches!(&*text, "" | "." | "..")
-        && text.chars().all(|c| is_seen(&c) && c != '/' && c != '\\');
+        && text.chars().all(|c| is_visible(&c) && c != '/' && c != '\\');
     if is_name { Ok(text) } else { Err("a part of its URI is not a valid file name".into()) }
 }
 
@@ -295,12 +300,12 @@ fn is_same(one: &Value, other: &Value) -> bool {
 
 /// Returns a text as one line, without invisible characters.
 pub fn one_line(text: &str) -> String {
-    let words = text.split_whitespace().map(|it| it.chars().filter(is_seen).collect::<String>());
+    let words = text.split_whitespace().map(|it| it.chars().filter(is_visible).collect::<String>());
     words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a character is visible, rather than a control or formatting character.
-fn is_seen(c: &char) -> bool {
+fn is_visible(c: &char) -> bool {
     !c.is_control() && get_general_category(*c) != GeneralCategory::Format
 }
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::protected::lies_in;
+use crate::protected::is_within;
 
 /// Files of a repository that git reads again: settings, hooks, and references to the rest.
 const GIT_FILES: [&str; 11] = [
@@ -28,20 +28,26 @@ pub(crate) const SIZE: u64 = 1024 * 1024;
 /// Whether git treats a directory as a repository: it has `HEAD`, and `objects` and `refs` are next
 /// to it or in `commondir`.
 pub(crate) fn is_repository(directory: &Path) -> bool {
-    let has = |it: &str| directory.join(it).exists();
-    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+    has_entry(directory, "HEAD") && (has_entry(directory, "commondir") || has_objects(directory))
+}
+
+fn has_objects(directory: &Path) -> bool {
+    has_entry(directory, "objects") && has_entry(directory, "refs")
+}
+
+fn has_entry(directory: &Path, name: &str) -> bool {
+    directory.join(name).exists()
 }
 
 /// Returns the files of a directory that make git run something, or make it a repository; empty if
 /// git would not read any. Anywhere, `commondir` can make git read the `config` next to `objects`
 /// and `refs`.
-pub(crate) fn acted_on(directory: &Path) -> Vec<PathBuf> {
-    let has = |it: &str| directory.join(it).exists();
+pub(crate) fn files_git_acts_on(directory: &Path) -> Vec<PathBuf> {
     let names: &[&str] = if is_repository(directory) {
         &["HEAD", "config", "hooks"]
-    } else if has("objects") && has("refs") {
+    } else if has_objects(directory) {
         &["HEAD", "config"]
-    } else if has("commondir") {
+    } else if has_entry(directory, "commondir") {
         &["HEAD"]
     } else {
         &[]
@@ -77,17 +83,17 @@ pub(crate) fn is_of_repository(path: &Path, look: impl Fn(&Path) -> Option<bool>
 /// Whether a file is named by the settings of a repository around it: as further settings, or
 /// hooks.
 pub(crate) fn is_named_by_settings(path: &Path) -> bool {
-    path.ancestors().skip(1).any(|it| named(it).iter().any(|it| lies_in(path, it)))
+    path.ancestors().skip(1).any(|it| named_by_settings(it).iter().any(|it| is_within(path, it)))
 }
 
 /// Returns the files and directories that the settings of a work tree's repository name: further
 /// settings (`include.path`), and hooks (`core.hooksPath`).
-pub(crate) fn named(work_tree: &Path) -> Vec<PathBuf> {
+pub(crate) fn named_by_settings(work_tree: &Path) -> Vec<PathBuf> {
     let mut named = Vec::new();
     for directory in git_directories(work_tree) {
         for file in ["config", "config.worktree"] {
             let Some(Some(bytes)) = read(&directory.join(file)) else { continue };
-            named.extend(paths(&String::from_utf8_lossy(&bytes), work_tree, &directory));
+            named.extend(parse_paths(&String::from_utf8_lossy(&bytes), work_tree, &directory));
         }
     }
     named
@@ -120,7 +126,7 @@ fn read_pointer(path: &Path, sign: &str) -> Option<PathBuf> {
 }
 
 /// Returns the paths in settings.
-fn paths(settings: &str, work_tree: &Path, directory: &Path) -> Vec<PathBuf> {
+fn parse_paths(settings: &str, work_tree: &Path, directory: &Path) -> Vec<PathBuf> {
     let mut section = String::new();
     let mut paths = Vec::new();
     for line in settings.lines() {

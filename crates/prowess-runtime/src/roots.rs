@@ -6,7 +6,7 @@ use prowess_sandbox::{Root, RootError};
 
 use crate::{
     outcome::{Outcome, OutcomeStatus},
-    protected::{ResolvedPath, is_protected, lies_in},
+    protected::{ResolvedPath, is_protected, is_within},
     repository::{is_named_by_settings, is_of_repository},
 };
 
@@ -52,31 +52,31 @@ impl Roots {
     }
 
     /// Finds an existing file or directory, following all links.
-    pub(crate) fn existing(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
+    pub(crate) fn find_existing(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
         let found = self.find(path).and_then(|(root, inside)| {
             let path = root.real(inside)?;
             Ok(Place { root, path })
         });
-        let place = found.map_err(|error| self.outcome(path, &error))?;
+        let place = found.map_err(|error| self.to_outcome(path, &error))?;
         // A link may lead to an excluded path.
         let is_withheld = is_of_git(&place.path) || is_in_any(&self.withheld, &place.absolute());
         if is_withheld { Err(protected_path(path)) } else { Ok(place) }
     }
 
     /// Finds a file to write, existing or not, without following links.
-    pub(crate) fn writable(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
-        let (root, inside) = self.find(path).map_err(|error| self.outcome(path, &error))?;
+    pub(crate) fn find_writable(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
+        let (root, inside) = self.find(path).map_err(|error| self.to_outcome(path, &error))?;
         let place = Place { root, path: inside.to_owned() };
-        let there = place.absolute();
-        if is_in_any(&self.withheld, &there) {
+        let absolute = place.absolute();
+        if is_in_any(&self.withheld, &absolute) {
             return Err(protected_path(path));
         }
-        if is_protected(inside) || is_in_any(&self.protected, &there) {
+        if is_protected(inside) || is_in_any(&self.protected, &absolute) {
             let message = format!("`{path}` is protected: other programs or agents act on it");
             return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
-        if is_of_repository(&there, |it: &Path| it.metadata().ok().map(|it| it.is_dir()))
-            || is_named_by_settings(&there)
+        if is_of_repository(&absolute, |it: &Path| it.metadata().ok().map(|it| it.is_dir()))
+            || is_named_by_settings(&absolute)
         {
             let message = format!("`{path}` is protected: git would read it as settings");
             return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
@@ -89,25 +89,26 @@ impl Roots {
     }
 
     /// Converts an error about a path. All paths outside look the same, existing or not.
-    pub(crate) fn outcome(&self, path: &str, error: &RootError) -> Box<Outcome> {
-        let bad = |status, message| Box::new(Outcome::bad(status, message));
-        match error {
-            RootError::Outside { .. } if is_of_git(Path::new(path)) => protected_path(path),
-            RootError::Outside { .. } => self.outside(path),
+    pub(crate) fn to_outcome(&self, path: &str, error: &RootError) -> Box<Outcome> {
+        let (status, message) = match error {
+            RootError::Outside { .. } if is_of_git(Path::new(path)) => return protected_path(path),
+            RootError::Outside { .. } => return self.outside_error(path),
             RootError::NotRegular { .. } => {
-                bad(OutcomeStatus::Refused, format!("`{path}` is not a regular file"))
+                (OutcomeStatus::Refused, format!("`{path}` is not a regular file"))
             }
-            RootError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                bad(OutcomeStatus::NotFound, format!("there is no `{path}`"))
+            error if error.is_missing() => {
+                (OutcomeStatus::NotFound, format!("there is no `{path}`"))
             }
             RootError::Io { source, .. } => {
-                bad(OutcomeStatus::Failed, format!("cannot use `{path}`: {source}"))
+                (OutcomeStatus::Failed, format!("cannot access `{path}`: {source}"))
             }
-            error => Box::new(Outcome::error(OutcomeStatus::Failed, error)),
-        }
+            error => return Box::new(Outcome::error(OutcomeStatus::Failed, error)),
+        };
+        Box::new(Outcome::bad(status, message))
     }
 
-    fn outside(&self, path: &str) -> Box<Outcome> {
+    /// Creates the outcome for a path outside of these directories.
+    fn outside_error(&self, path: &str) -> Box<Outcome> {
         let message = format!("`{path}` is not in a directory that may be used");
         let roots: Vec<String> = self.paths().map(|it| format!("`{}`", it.display())).collect();
         let hint = match &roots[..] {
@@ -119,16 +120,16 @@ impl Roots {
 
     /// Finds the root of a path by its text alone, and the rest of the path.
     fn find<'p>(&self, path: &'p str) -> Result<(&Root, &'p Path), RootError> {
-        let outside = || RootError::Outside { path: path.into() };
         let given = Path::new(path);
-        if is_foreign(path) || is_of_git(given) {
-            return Err(outside());
-        }
-        if given.is_relative() {
-            return Ok((self.roots.first().ok_or_else(outside)?, given));
-        }
-        let inside = self.roots.iter().filter_map(|root| Some((root, root.within(given)?)));
-        inside.min_by_key(|(_, rest)| rest.components().count()).ok_or_else(outside)
+        let found = if is_foreign(path) || is_of_git(given) {
+            None
+        } else if given.is_relative() {
+            self.roots.first().map(|root| (root, given))
+        } else {
+            let inside = self.roots.iter().filter_map(|root| Some((root, root.within(given)?)));
+            inside.min_by_key(|(_, rest)| rest.components().count())
+        };
+        found.ok_or_else(|| RootError::Outside { path: path.into() })
     }
 }
 
@@ -149,7 +150,7 @@ fn protected_path(path: &str) -> Box<Outcome> {
 
 /// Whether a path is one of these or inside of one.
 fn is_in_any(paths: &[PathBuf], path: &Path) -> bool {
-    paths.iter().any(|it| lies_in(path, it))
+    paths.iter().any(|it| is_within(path, it))
 }
 
 /// Whether a path leads into a `.git` directory, ignoring case.

@@ -4,7 +4,7 @@ mod grant;
 
 use std::path::Path;
 
-use prowess::{Definition, Manifest, Type, spec::SKILL_FILE};
+use prowess::Manifest;
 use serde_json::Value;
 
 use self::grant::Grant;
@@ -13,10 +13,10 @@ use crate::{
     glob::fits,
     policy::{
         AllowedToolsMode, Approvals, Decision, Policy, PolicyRule,
-        Readings::{All, Any},
+        Readings::{self, All, Any},
     },
-    sensitive::sensitive,
-    tool::Action,
+    sensitive::why_sensitive,
+    tool::{Action, ActionFacts, DefaultRuling, ListedAs, PolicySetting, RulePath},
 };
 
 /// An action that is requested.
@@ -54,12 +54,8 @@ pub(crate) enum Ground {
     Setting,
     /// The tools listed by an active skill.
     AllowedTools,
-    /// The skill requires approval.
-    Required,
-    /// It keeps running.
-    Server,
-    /// A server offers it.
-    Offered,
+    /// The action itself is asked about, for this reason.
+    Action(&'static str),
     /// The setting `writes`, for a file to be written.
     Writes,
     /// It writes a file that is asked about each time, for this reason.
@@ -77,12 +73,13 @@ pub(crate) enum Ground {
 impl Policy {
     /// Returns the ruling on a requested action; `plan` is its command, parsed.
     pub(crate) fn ruling(&self, requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Ruling {
-        let matching = self.rules.iter().filter(|it| self.matches(it, requested, plan));
+        let facts = &requested.action.facts();
+        let matching = self.rules.iter().filter(|it| self.matches(it, requested, facts, plan));
         let ruled = matching.map(|it| it.decision).max();
         if ruled == Some(Decision::Deny) {
             return Ruling::Deny(Ground::Rule);
         }
-        let listed = self.is_listed(requested, plan);
+        let listed = self.is_listed(requested, facts.listed_as, plan);
         if listed == Some(false) && self.allowed_tools == AllowedToolsMode::Enforce {
             return Ruling::Deny(Ground::AllowedTools);
         }
@@ -91,7 +88,7 @@ impl Policy {
             return Ruling::Ask(Ground::Unlisted);
         }
         // Nor does it cover the network.
-        if !self.hosts_of(requested.action).is_empty() && self.approvals != Approvals::Never {
+        if !self.hosts_of(facts).is_empty() && self.approvals != Approvals::Never {
             return Ruling::Ask(Ground::Network);
         }
         if plan.is_some_and(|it| !it.secrets.is_empty()) {
@@ -100,13 +97,11 @@ impl Policy {
                 self.secret_reads == Decision::Deny || self.approvals == Approvals::Never;
             return if is_denied { Ruling::Deny(ground) } else { Ruling::Ask(ground) };
         }
-        let special = match requested.action {
-            Action::Write(change) => self.write_ruling(requested, &change.path, ruled),
-            Action::Read(path) | Action::Resource { path, .. } => {
-                self.read_ruling(requested, path, ruled)
-            }
-            Action::Fetch { method, .. } => self.send_ruling(method, ruled),
-            _ => None,
+        let special = match facts.setting {
+            PolicySetting::Writes(path) => self.write_ruling(requested, path, ruled),
+            PolicySetting::SecretReads(path) => self.read_ruling(requested, path, ruled),
+            PolicySetting::Sends => self.send_ruling(ruled),
+            PolicySetting::None => None,
         };
         if let Some(ruling) = special {
             return ruling;
@@ -114,12 +109,14 @@ impl Policy {
         match ruled {
             Some(Decision::Ask) if self.approvals != Approvals::Never => Ruling::Ask(Ground::Rule),
             Some(Decision::Allow) => Ruling::Allow(Ground::Rule),
-            _ => self.unruled(requested, listed == Some(true)),
+            Some(Decision::Ask | Decision::Deny) | None => {
+                self.default_ruling(facts.default, listed == Some(true))
+            }
         }
     }
 
     /// Whether this tool may only read a file with secrets after approval, if at all.
-    pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
+    pub(crate) fn asks_about_secret(&self, tool: &str, path: &Path) -> bool {
         let action = Action::Read(path.to_owned());
         let requested = ActionRequest { tool, action: &action, active: &[], given: None };
         let ruling = self.ruling(&requested, None);
@@ -127,13 +124,8 @@ impl Policy {
     }
 
     /// Returns the hosts that a script to be run could connect to; none for other actions.
-    pub(crate) fn hosts_of(&self, action: &Action) -> &[String] {
-        match action {
-            Action::Execute(entry) if matches!(entry.definition, Definition::Script { .. }) => {
-                &self.script_hosts
-            }
-            _ => &[],
-        }
+    pub(crate) fn hosts_of(&self, facts: &ActionFacts<'_>) -> &[String] {
+        if facts.runs_script { &self.script_hosts } else { &[] }
     }
 
     /// Returns the ruling specific to writing a file, if there is one.
@@ -143,7 +135,7 @@ impl Policy {
         path: &Path,
         ruled: Option<Decision>,
     ) -> Option<Ruling> {
-        if let Some(why) = sensitive(&self.inside(path)) {
+        if let Some(why) = why_sensitive(&self.relative_to_root(path)) {
             let denied = (self.writes == Decision::Deny).then_some(Ground::Writes);
             return self.path_ruling(requested, ruled, denied, Ground::Sensitive(why));
         }
@@ -163,7 +155,7 @@ impl Policy {
         path: &Path,
         ruled: Option<Decision>,
     ) -> Option<Ruling> {
-        let why = self.secret(path)?;
+        let why = self.why_secret(path)?;
         let denied = (self.secret_reads == Decision::Deny).then_some(Ground::Secret(why));
         self.path_ruling(requested, ruled, denied, Ground::Secret(why))
     }
@@ -182,7 +174,10 @@ impl Policy {
             .iter()
             .filter(|it: &&PolicyRule| it.decision == Decision::Allow && it.path.is_some());
         match (ruled, denied) {
-            (Some(Decision::Allow), _) if allowing.any(|it| self.matches(it, requested, None)) => {
+            (Some(Decision::Allow), _)
+                if allowing
+                    .any(|it| self.matches(it, requested, &requested.action.facts(), None)) =>
+            {
                 None
             }
             (None, Some(denied)) => Some(Ruling::Deny(denied)),
@@ -192,13 +187,12 @@ impl Policy {
         }
     }
 
-    /// Returns the ruling specific to an HTTP request, if there is one.
-    fn send_ruling(&self, method: &str, ruled: Option<Decision>) -> Option<Ruling> {
-        let only_gets = matches!(method, "GET" | "HEAD" | "OPTIONS");
+    /// Returns the ruling specific to an HTTP request that is not read-only, if there is one.
+    fn send_ruling(&self, ruled: Option<Decision>) -> Option<Ruling> {
         // Hosts that only the project lists were not approved by the user.
         let is_listed = self.hosts.is_some() && !self.are_hosts_public;
         match (ruled, self.sends) {
-            _ if only_gets || is_listed => None,
+            _ if is_listed => None,
             (None, Decision::Deny) => Some(Ruling::Deny(Ground::Sends)),
             (None, Decision::Ask) if self.approvals != Approvals::Never => {
                 Some(Ruling::Ask(Ground::Sends))
@@ -207,88 +201,64 @@ impl Policy {
         }
     }
 
-    fn unruled(&self, requested: &ActionRequest<'_>, listed: bool) -> Ruling {
+    fn default_ruling(&self, default: DefaultRuling, listed: bool) -> Ruling {
         let always = self.approvals == Approvals::Always;
-        match requested.action {
+        let is_preapproved = listed && self.allowed_tools == AllowedToolsMode::Preapprove;
+        match default {
             _ if self.approvals == Approvals::Never => Ruling::Allow(Ground::Setting),
-            // A skill cannot exempt another one that requires approval itself.
-            Action::Execute(entry) if entry.manifest.requires_approval => {
-                Ruling::Ask(Ground::Required)
-            }
-            // Instructions are asked about as if they ran. The text of any other skill has no
-            // effect until the skill is executed.
-            Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
-                Ruling::Allow(Ground::Setting)
-            }
-            Action::Disclose(entry) if entry.manifest.requires_approval => {
-                Ruling::Ask(Ground::Required)
-            }
-            Action::Disclose(_) => Ruling::AskIfChanged,
-            Action::Execute(_) if always => Ruling::Ask(Ground::Setting),
-            Action::Execute(_) => Ruling::AskIfChanged,
-            // Nor can it exempt its own servers.
-            Action::Start { .. } | Action::Connect { .. } => Ruling::Ask(Ground::Server),
-            // It is written by the server, which may change it at any time.
-            Action::TakeUp(_) => Ruling::Ask(Ground::Offered),
-            _ if listed && self.allowed_tools == AllowedToolsMode::Preapprove => {
+            DefaultRuling::Ask(why) => Ruling::Ask(Ground::Action(why)),
+            DefaultRuling::AskIfChanged => Ruling::AskIfChanged,
+            DefaultRuling::AskIfChangedOrAlways if always => Ruling::Ask(Ground::Setting),
+            DefaultRuling::AskIfChangedOrAlways => Ruling::AskIfChanged,
+            DefaultRuling::AskIfAlways | DefaultRuling::Allow if is_preapproved => {
                 Ruling::Allow(Ground::AllowedTools)
             }
-            Action::Tell | Action::Resource { .. } | Action::Read(_) => {
-                Ruling::Allow(Ground::Setting)
-            }
-            _ if always => Ruling::Ask(Ground::Setting),
-            _ => Ruling::Allow(Ground::Setting),
+            DefaultRuling::AskIfAlways if always => Ruling::Ask(Ground::Setting),
+            DefaultRuling::AskIfAlways | DefaultRuling::Allow => Ruling::Allow(Ground::Setting),
         }
     }
 
     /// Whether an active skill lists this; `None` if none lists any tool, or if the action only
     /// returns information.
-    fn is_listed(&self, requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Option<bool> {
-        if matches!(
-            requested.action,
-            Action::Tell | Action::Disclose(_) | Action::Resource { .. } | Action::TakeUp(_)
-        ) {
-            return None;
-        }
+    fn is_listed(
+        &self,
+        requested: &ActionRequest<'_>,
+        listed_as: ListedAs<'_>,
+        plan: Option<&Plan>,
+    ) -> Option<bool> {
         let lists = requested.active.iter().map(|it| &it.allowed_tools.0);
-        let grants: Vec<Grant<'_>> = lists.flatten().map(|it| Grant::read(it)).collect();
+        let grants: Vec<Grant<'_>> = lists.flatten().map(|it| Grant::parse(it)).collect();
         if grants.is_empty() {
             return None;
         }
-        let starts = matches!(requested.action, Action::Start { .. });
-        let names = |it: &Grant<'_>| {
-            it.names(requested.tool, requested.action) || (starts && it.needs(requested.tool))
-        };
-        let fitting = grants.iter().filter(|it| names(it));
-        Some(match requested.action {
+        let mut arguments = grants
+            .iter()
+            .filter(|it| {
+                it.covers(requested.tool, listed_as)
+                    || (matches!(listed_as, ListedAs::Server) && it.covers_server(requested.tool))
+            })
+            .map(|it| it.argument);
+        Some(match listed_as {
+            ListedAs::Nothing => return None,
             // Each part of a command may be covered by a different grant.
-            Action::Command { .. } => {
-                let patterns: Vec<Option<&str>> = fitting.map(|it| it.argument).collect();
+            ListedAs::Command => {
+                let patterns: Vec<Option<&str>> = arguments.collect();
                 plan.is_some_and(|plan| {
                     plan.parts().all(|argv| {
                         patterns.iter().any(|it| it.is_none_or(|it| is_granted(argv, it)))
                     })
                 })
             }
-            Action::Read(_) | Action::Write(_) => fitting.into_iter().any(|it| {
-                it.argument.is_none_or(|pattern: &str| {
-                    requested.action.path().is_some_and(|it| self.path_matches(it, pattern, All))
-                })
-            }),
-            Action::Execute(entry) => fitting
-                .into_iter()
-                .any(|it| it.argument.is_none_or(|it| fits(it, &entry.manifest.name))),
-            Action::Fetch { url, .. } => fitting
-                .into_iter()
-                .any(|it| it.argument.is_none_or(|it| fits(it, url) || is_domain(it, url))),
-            Action::Query(_)
-            | Action::Tell
-            | Action::Disclose(_)
-            | Action::Resource { .. }
-            | Action::Start { .. }
-            | Action::Serve { .. }
-            | Action::Connect { .. }
-            | Action::TakeUp(_) => fitting.into_iter().any(|it| it.argument.is_none()),
+            ListedAs::FileToRead(path) | ListedAs::FileToWrite(path) => {
+                arguments.any(|it| it.is_none_or(|pattern| self.path_matches(path, pattern, All)))
+            }
+            ListedAs::Skill(name) => arguments.any(|it| it.is_none_or(|it| fits(it, name))),
+            ListedAs::Url(url) => {
+                arguments.any(|it| it.is_none_or(|it| fits(it, url) || is_domain(it, url)))
+            }
+            ListedAs::Tool | ListedAs::Server | ListedAs::ServerTool => {
+                arguments.any(|it| it.is_none())
+            }
         })
     }
 
@@ -296,41 +266,55 @@ impl Policy {
         &self,
         rule: &PolicyRule,
         requested: &ActionRequest<'_>,
+        facts: &ActionFacts<'_>,
         plan: Option<&Plan>,
     ) -> bool {
-        let all = if rule.decision == Decision::Allow { All } else { Any };
-        let active = |it: &String| requested.active.iter().any(|manifest| fits(it, &manifest.name));
-        let skill = |it: &String| match requested.action {
-            // A permission for one skill does not extend to another.
-            Action::Execute(entry) | Action::Disclose(entry) | Action::Start { entry, .. } => {
-                fits(it, &entry.manifest.name) || (all == Any && active(it))
-            }
-            Action::Serve { skill: Some(skill), .. } => {
-                fits(it, skill) || (all == Any && active(it))
-            }
-            Action::TakeUp(skill) => fits(it, &skill.address) || (all == Any && active(it)),
-            _ => active(it),
-        };
-        let path = |it: &String| match requested.action {
-            Action::Read(_) | Action::Write(_) | Action::Resource { .. } => {
-                requested.action.path().is_some_and(|path| self.path_matches(path, it, all))
-            }
-            // A permission to read a file is not a permission for the actions of the skill.
-            Action::Execute(entry) | Action::Disclose(entry) if all == Any => {
-                let document = entry.folder.as_ref().map(|it| it.join(SKILL_FILE));
-                document.is_some_and(|path| self.path_matches(&path, it, all))
-            }
-            _ => false,
-        };
+        let readings = if rule.decision == Decision::Allow { All } else { Any };
         rule.tool.as_ref().is_none_or(|it: &String| {
-            fits(it, requested.tool) || Grant::read(it).names(requested.tool, requested.action)
-        }) && rule.skill.as_ref().is_none_or(skill)
+            fits(it, requested.tool) || Grant::parse(it).covers(requested.tool, facts.listed_as)
+        }) && rule
+            .skill
+            .as_ref()
+            .is_none_or(|it| skill_matches(it, facts.skill, requested.active, readings))
             && rule.command.as_ref().is_none_or(|it: &String| match plan {
-                Some(plan) if all == All => plan.parts().all(|argv| begins(argv, it)),
+                Some(plan) if readings == All => plan.parts().all(|argv| begins(argv, it)),
                 Some(plan) => plan.parts().any(|argv| begins(argv, it)),
                 None => false,
             })
-            && rule.path.as_ref().is_none_or(path)
+            && rule
+                .path
+                .as_ref()
+                .is_none_or(|it| self.rule_path_matches(it, &facts.rule_path, readings))
+    }
+
+    fn rule_path_matches(
+        &self,
+        pattern: &str,
+        rule_path: &RulePath<'_>,
+        readings: Readings,
+    ) -> bool {
+        match rule_path {
+            RulePath::File(path) => self.path_matches(path, pattern, readings),
+            RulePath::Document(path) => {
+                readings == Any && self.path_matches(path, pattern, readings)
+            }
+            RulePath::None => false,
+        }
+    }
+}
+
+/// Whether an action belongs to a skill with this name, or an active skill has it.
+fn skill_matches(
+    pattern: &str,
+    own: Option<&str>,
+    active: &[Manifest],
+    readings: Readings,
+) -> bool {
+    let is_active = || active.iter().any(|it| fits(pattern, &it.name));
+    match own {
+        // A permission for one skill does not extend to another.
+        Some(own) => fits(pattern, own) || (readings == Any && is_active()),
+        None => is_active(),
     }
 }
 

@@ -76,7 +76,7 @@ impl<'s> Schema<'s> {
         walk.measure(root, 0)?;
         let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
         let validator = jsonschema::options()
-            .with_draft(draft(root)?)
+            .with_draft(find_draft(root)?)
             .offline()
             .with_pattern_options(patterns)
             .build(root)
@@ -87,12 +87,12 @@ impl<'s> Schema<'s> {
     /// Returns all mismatches of a value, sorted by place.
     pub(crate) fn mismatches(&self, value: &Value) -> Vec<Mismatch> {
         let mut mismatches: Vec<Mismatch> =
-            self.validator.iter_errors(value).flat_map(mismatch).collect();
+            self.validator.iter_errors(value).flat_map(to_mismatches).collect();
         mismatches.sort();
         mismatches.dedup();
         if mismatches.len() > MAX_MISMATCHES {
             let message =
-                format!("there are {} more of that kind", mismatches.len() - MAX_MISMATCHES);
+                format!("there are {} more mismatches", mismatches.len() - MAX_MISMATCHES);
             mismatches.truncate(MAX_MISMATCHES);
             mismatches.push(Mismatch { parameter: String::new(), message });
         }
@@ -100,18 +100,18 @@ impl<'s> Schema<'s> {
     }
 
     /// Fills in missing values that have a default, also inside of given objects.
-    pub(crate) fn fill(&self, values: &mut Map<String, Value>) {
+    pub(crate) fn fill_defaults(&self, values: &mut Map<String, Value>) {
         self.fill_in(self.root, values);
     }
 
     fn fill_in(&self, schema: &'s Value, values: &mut Map<String, Value>) {
         let Some(properties) =
-            resolved(self.root, schema).get("properties").and_then(Value::as_object)
+            resolve(self.root, schema).get("properties").and_then(Value::as_object)
         else {
             return;
         };
         for (name, property) in properties {
-            let resolved = resolved(self.root, property);
+            let resolved = resolve(self.root, property);
             let default = property.get("default").or_else(|| resolved.get("default"));
             if let (false, Some(default)) = (values.contains_key(name), default) {
                 values.insert(name.clone(), default.clone());
@@ -125,14 +125,14 @@ impl<'s> Schema<'s> {
 
 /// Returns the schema of a property, as far as possible without evaluating the whole.
 pub(crate) fn property<'s>(root: &'s Value, name: &str) -> Option<&'s Value> {
-    let property = resolved(root, root).get("properties")?.get(name)?;
-    Some(resolved(root, property))
+    let property = resolve(root, root).get("properties")?.get(name)?;
+    Some(resolve(root, property))
 }
 
 /// Whether a schema declares a property to be a string, in any place. False if the schema is too
 /// large to search.
 pub(crate) fn is_text_property(root: &Value, name: &str) -> bool {
-    SchemaCheck { root, left: Cell::new(MAX_READ) }.says_text(root, name) == Some(true)
+    SchemaCheck { root, left: Cell::new(MAX_READ) }.declares_text(root, name) == Some(true)
 }
 
 /// A schema that is searched before it is validated.
@@ -144,58 +144,67 @@ struct SchemaCheck<'s> {
 
 impl SchemaCheck<'_> {
     /// Whether a schema declares a property to be a string; `None` if it does not mention it.
-    fn says_text(&self, schema: &Value, name: &str) -> Option<bool> {
-        let schema = self.next(schema)?;
-        let listed = || schema.get("properties")?.get(name);
-        let own = listed()
-            .or_else(|| {
-                let fits = |pattern: &str| {
-                    let own = json!({ "pattern": pattern });
-                    Schema::new(&own).is_ok_and(|it| it.validator.is_valid(&Value::from(name)))
-                };
-                let patterns = schema.get("patternProperties")?.as_object()?;
-                let mut patterns = patterns.iter().take(MAX_PATTERNS);
-                patterns.find(|it| fits(it.0)).map(|it| it.1)
-            })
-            .or_else(|| schema.get("additionalProperties").filter(|it| it.is_object()))
-            .map(|it| self.is_text(it));
-        let said = |key: &str| -> Vec<bool> {
-            parts(schema, key).filter_map(|it| self.says_text(it, name)).collect()
-        };
-        let choices = ["anyOf", "oneOf"].map(said).into_iter().filter(|it| !it.is_empty());
+    fn declares_text(&self, schema: &Value, name: &str) -> Option<bool> {
+        let schema = self.visit(schema)?;
+        let own = applicable_schema(schema, name).map(|it| self.is_text(it));
+        let [any, one, all] = ["anyOf", "oneOf", "allOf"].map(|key| {
+            let parts = subschemas(schema, key).filter_map(|it| self.declares_text(it, name));
+            parts.collect::<Vec<bool>>()
+        });
+        let choices = [any, one].into_iter().filter(|it| !it.is_empty());
         let choices = choices.map(|it| it.into_iter().all(|it| it));
-        own.into_iter().chain(said("allOf")).chain(choices).max()
+        own.into_iter().chain(all).chain(choices).max()
     }
 
     /// Whether a schema requires a string or null.
     fn is_text(&self, schema: &Value) -> bool {
-        let Some(schema) = self.next(schema) else { return false };
-        let is_string = |it: &Value| it == "string";
-        let is_null =
-            |it: &Value| resolved(self.root, it).get("type").is_some_and(|it| it == "null");
+        let Some(schema) = self.visit(schema) else { return false };
         let own = match (schema.get("type"), schema.get("enum")) {
-            (Some(Value::Array(types)), _) => types.iter().all(|it| is_string(it) || it == "null"),
-            (Some(kind), _) => is_string(kind),
+            (Some(Value::Array(types)), _) => types.iter().all(|it| it == "string" || it == "null"),
+            (Some(kind), _) => kind == "string",
             (None, Some(Value::Array(values))) => values.iter().all(Value::is_string),
             (None, _) => schema.get("const").is_some_and(Value::is_string),
         };
-        let is_choice = |key: &str| {
-            let mut all = parts(schema, key).peekable();
-            all.peek().is_some() && all.all(|it| is_null(it) || self.is_text(it))
-        };
-        own || parts(schema, "allOf").any(|it| self.is_text(it))
-            || is_choice("anyOf")
-            || is_choice("oneOf")
+        own || subschemas(schema, "allOf").any(|it| self.is_text(it))
+            || self.are_texts(schema, "anyOf")
+            || self.are_texts(schema, "oneOf")
     }
 
-    fn next<'v>(&'v self, schema: &'v Value) -> Option<&'v Value> {
+    /// Whether each of the choices in a list requires a string or null.
+    fn are_texts(&self, schema: &Value, key: &str) -> bool {
+        let mut choices = subschemas(schema, key).peekable();
+        choices.peek().is_some()
+            && choices.all(|it| {
+                let is_null = resolve(self.root, it).get("type").is_some_and(|it| it == "null");
+                is_null || self.is_text(it)
+            })
+    }
+
+    fn visit<'v>(&'v self, schema: &'v Value) -> Option<&'v Value> {
         self.left.set(self.left.get().checked_sub(1)?);
-        Some(resolved(self.root, schema))
+        Some(resolve(self.root, schema))
     }
 }
 
+/// Returns the schema that applies to a property: its own, that of the first pattern that its name
+/// matches, or that of additional properties.
+fn applicable_schema<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    if let Some(own) = schema.get("properties").and_then(|it| it.get(name)) {
+        return Some(own);
+    }
+    let patterns = schema.get("patternProperties").and_then(Value::as_object);
+    let mut patterns = patterns.into_iter().flatten().take(MAX_PATTERNS);
+    let by_pattern = patterns.find(|(pattern, _)| {
+        let schema = json!({ "pattern": pattern });
+        Schema::new(&schema).is_ok_and(|it| it.validator.is_valid(&Value::from(name)))
+    });
+    by_pattern
+        .map(|it| it.1)
+        .or_else(|| schema.get("additionalProperties").filter(|it| it.is_object()))
+}
+
 /// Returns the schemas in a list of them.
-pub(crate) fn parts<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> {
+pub(crate) fn subschemas<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> {
     schema.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
@@ -208,8 +217,8 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Measures a schema with all of its references. It cannot tell a schema from a plain value, and
-/// treats everything as a schema.
+/// Measures a schema with all of its references. A plain value cannot be distinguished from a
+/// schema, so everything is treated as one.
 struct Walk<'s> {
     root: &'s Value,
     /// The size and depth of each reference.
@@ -228,46 +237,49 @@ struct Extent {
 
 impl Extent {
     /// Adds another one inside of it.
-    fn with(self, inner: Self) -> Self {
+    fn nest(self, inner: Self) -> Self {
         Self { size: self.size + inner.size, height: self.height.max(inner.height + 1) }
+    }
+
+    /// Fails if it exceeds the limits at this depth.
+    fn check(self, depth: usize) -> Result<Self, SchemaError> {
+        if depth + self.height > MAX_DEPTH {
+            return Err(too_large(format!("it is more than {MAX_DEPTH} levels deep")));
+        }
+        if self.size > MAX_VALUES {
+            return Err(too_large(format!("it has more than {MAX_VALUES} values")));
+        }
+        Ok(self)
     }
 }
 
 impl<'s> Walk<'s> {
     fn measure(&mut self, value: &'s Value, depth: usize) -> Result<Extent, SchemaError> {
-        let within = |extent: Extent| match extent {
-            it if depth + it.height > MAX_DEPTH => {
-                Err(too_large(format!("it is more than {MAX_DEPTH} levels deep")))
-            }
-            it if it.size > MAX_VALUES => {
-                Err(too_large(format!("it has more than {MAX_VALUES} values")))
-            }
-            it => Ok(it),
-        };
-        let mut extent = within(Extent { size: 1, height: 1 })?;
-        self.allow(value, depth)?;
+        let mut extent = Extent { size: 1, height: 1 }.check(depth)?;
+        self.check_keywords(value, depth)?;
         let (items, members) = (value.as_array(), value.as_object());
         for it in items.into_iter().flatten().chain(members.into_iter().flat_map(Map::values)) {
-            extent = within(extent.with(self.measure(it, depth + 1)?))?;
+            extent = extent.nest(self.measure(it, depth + 1)?).check(depth)?;
         }
-        if let Some(reference) = reference(value) {
-            extent = within(extent.with(self.follow(reference, depth + 1)?))?;
+        if let Some(reference) = text(value, "$ref") {
+            extent = extent.nest(self.follow(reference, depth + 1)?).check(depth)?;
         }
         Ok(extent)
     }
 
     fn follow(&mut self, reference: &'s str, depth: usize) -> Result<Extent, SchemaError> {
-        let refused = |reason| SchemaError::Reference { reference: shortened(reference), reason };
         if self.open.contains(&reference) {
-            return Err(refused("it is circular"));
+            return Err(reference_error(reference, "it is circular"));
         }
         if let Some(measured) = self.measured.get(reference) {
             return Ok(*measured);
         }
         if !reference.starts_with('#') {
-            return Err(refused("only references inside the schema are supported"));
+            let reason = "only references inside the schema are supported";
+            return Err(reference_error(reference, reason));
         }
-        let target = target(self.root, reference).ok_or_else(|| refused("it does not exist"))?;
+        let target = find_target(self.root, reference)
+            .ok_or_else(|| reference_error(reference, "it does not exist"))?;
         self.open.push(reference);
         let measured = self.measure(target, depth)?;
         self.open.pop();
@@ -275,24 +287,22 @@ impl<'s> Walk<'s> {
         Ok(measured)
     }
 
-    /// Refuses keywords that would make a reference mean something else than [`target`] finds.
-    fn allow(&mut self, value: &Value, depth: usize) -> Result<(), SchemaError> {
-        let text = |key: &str| value.get(key).and_then(Value::as_str);
-        let refused = |reference: &str, reason| {
-            Err(SchemaError::Reference { reference: shortened(reference), reason })
-        };
+    /// Refuses keywords that would make a reference mean something else than [`find_target`] finds.
+    fn check_keywords(&mut self, value: &Value, depth: usize) -> Result<(), SchemaError> {
         for key in ["$dynamicRef", "$recursiveRef"] {
-            if let Some(reference) = text(key) {
-                return refused(reference, "only `$ref` is supported");
+            if let Some(reference) = text(value, key) {
+                return Err(reference_error(reference, "only `$ref` is supported"));
             }
         }
         for key in ["$id", "$schema"].iter().filter(|_| depth > 0) {
-            if let Some(reference) = text(key) {
-                return refused(reference, "a schema inside of a schema has no address of its own");
+            if let Some(reference) = text(value, key) {
+                let reason = "a schema inside of a schema has no address of its own";
+                return Err(reference_error(reference, reason));
             }
         }
         let by_name = value.get("patternProperties").and_then(Value::as_object);
-        self.patterns += usize::from(text("pattern").is_some()) + by_name.map_or(0, Map::len);
+        let pattern = text(value, "pattern");
+        self.patterns += usize::from(pattern.is_some()) + by_name.map_or(0, Map::len);
         if self.patterns > MAX_PATTERNS {
             return Err(too_large(format!("it has more than {MAX_PATTERNS} patterns")));
         }
@@ -304,16 +314,19 @@ fn too_large(what: String) -> SchemaError {
     SchemaError::TooLarge { what }
 }
 
-/// Returns the reference of a schema.
-fn reference(schema: &Value) -> Option<&str> {
-    schema.get("$ref").and_then(Value::as_str)
+fn reference_error(reference: &str, reason: &'static str) -> SchemaError {
+    SchemaError::Reference { reference: shortened(reference), reason }
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key).and_then(Value::as_str)
 }
 
 /// Follows the references of a schema; returns itself if there are none.
-pub(crate) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+pub(crate) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     let mut schema = schema;
     for _ in 0..MAX_DEPTH {
-        match reference(schema).and_then(|it| target(root, it)) {
+        match text(schema, "$ref").and_then(|it| find_target(root, it)) {
             Some(target) => schema = target,
             None => break,
         }
@@ -322,15 +335,13 @@ pub(crate) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
 }
 
 /// Returns the target of a reference inside of a schema.
-fn target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
+fn find_target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     root.pointer(reference.strip_prefix('#')?)
 }
 
 /// Returns the draft of a schema; the newest if it does not declare one.
-fn draft(root: &Value) -> Result<Draft, SchemaError> {
-    let Some(address) = root.get("$schema").and_then(Value::as_str) else {
-        return Ok(Draft::default());
-    };
+fn find_draft(root: &Value) -> Result<Draft, SchemaError> {
+    let Some(address) = text(root, "$schema") else { return Ok(Draft::default()) };
     // Draft 4 declares addresses by `id`, which many plain values have, too.
     let known = [
         ("draft-06/", Draft::Draft6),
@@ -339,34 +350,25 @@ fn draft(root: &Value) -> Result<Draft, SchemaError> {
         ("draft/2020-12/", Draft::Draft202012),
     ];
     let found = known.into_iter().find(|(part, _)| address.contains(part));
-    found.map(|it| it.1).ok_or_else(|| SchemaError::Reference {
-        reference: shortened(address),
-        reason: "only drafts 6, 7, 2019-09 and 2020-12 are supported",
-    })
+    let reason = "only drafts 6, 7, 2019-09 and 2020-12 are supported";
+    found.map(|it| it.1).ok_or_else(|| reference_error(address, reason))
 }
 
 /// Converts an error; one mismatch for each missing or unexpected part.
-fn mismatch(error: ValidationError<'_>) -> Vec<Mismatch> {
-    let path = path(&error);
-    let each = |names: &[String], message: &str| {
-        let inside = |name: &String| match &*path {
-            "" => name.clone(),
-            path => format!("{path}.{name}"),
-        };
-        names
-            .iter()
-            .map(|it| Mismatch { parameter: shortened(&inside(it)), message: message.to_owned() })
-            .collect()
-    };
+fn to_mismatches(error: ValidationError<'_>) -> Vec<Mismatch> {
+    let path = error_path(&error);
     match error.kind() {
         ValidationErrorKind::Required { property } => {
-            each(&[property.as_str().unwrap_or_default().to_owned()], "is missing")
+            vec![member_mismatch(&path, property.as_str().unwrap_or_default(), "is missing")]
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            each(unexpected, "is not a parameter")
+            let names = unexpected.iter();
+            names.map(|it| member_mismatch(&path, it, "is not a parameter")).collect()
         }
-        ValidationErrorKind::OneOfNotValid { context } if let Some(values) = consts(context) => {
+        ValidationErrorKind::OneOfNotValid { context }
+            if let Some(values) = expected_constants(context) =>
+        {
             let message = shortened(&format!("is not one of {}", values.join(", ")));
             vec![Mismatch { parameter: shortened(&path), message }]
         }
@@ -378,8 +380,13 @@ fn mismatch(error: ValidationError<'_>) -> Vec<Mismatch> {
     }
 }
 
+fn member_mismatch(path: &str, name: &str, message: &str) -> Mismatch {
+    let parameter = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    Mismatch { parameter: shortened(&parameter), message: message.to_owned() }
+}
+
 /// Returns the possible values, if each choice is a single one.
-fn consts(choices: &[Vec<ValidationError<'_>>]) -> Option<Vec<String>> {
+fn expected_constants(choices: &[Vec<ValidationError<'_>>]) -> Option<Vec<String>> {
     choices
         .iter()
         .map(|it| {
@@ -394,7 +401,7 @@ fn consts(choices: &[Vec<ValidationError<'_>>]) -> Option<Vec<String>> {
 }
 
 /// Returns the place of an error: `items[0].name`.
-fn path(error: &ValidationError<'_>) -> String {
+fn error_path(error: &ValidationError<'_>) -> String {
     let mut path = String::new();
     for segment in error.instance_path() {
         match segment {
@@ -419,7 +426,7 @@ pub(crate) fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn refused(schema: &Value) -> String {
+    fn refusal(schema: &Value) -> String {
         Schema::new(schema).err().map(|it| it.to_string()).unwrap_or_default()
     }
 
@@ -470,11 +477,11 @@ mod tests {
             (json!({"$schema": "http://x/own"}), "only drafts"),
             (json!({"$schema": "http://json-schema.org/draft-04/schema#"}), "only drafts"),
         ] {
-            let message = refused(&schema);
+            let message = refusal(&schema);
             assert!(message.contains(reason), "{schema}: {message}");
         }
         assert_eq!(
-            refused(&json!({"$schema": "https://json-schema.org/draft/2020-12/schema"})),
+            refusal(&json!({"$schema": "https://json-schema.org/draft/2020-12/schema"})),
             ""
         );
     }
@@ -488,16 +495,16 @@ mod tests {
         }
         doubling.insert("40".to_owned(), json!({}));
         let doubling = json!({"$ref": "#/$defs/0", "$defs": doubling});
-        assert!(refused(&doubling).contains("too large"), "{}", refused(&doubling));
+        assert!(refusal(&doubling).contains("too large"), "{}", refusal(&doubling));
 
         let deep = (0..200).fold(json!({}), |inner, _| json!({"not": inner}));
-        assert!(refused(&deep).contains("levels deep"), "{}", refused(&deep));
+        assert!(refusal(&deep).contains("levels deep"), "{}", refusal(&deep));
 
         let many: Vec<Value> = (0..200).map(|it| json!({"pattern": format!("{it}")})).collect();
-        assert!(refused(&json!({"anyOf": many})).contains("patterns"));
-        assert!(refused(&json!({"pattern": "(\\w{500}){500}"})).contains("not valid"));
-        assert!(refused(&json!({"pattern": "(?=a)b"})).contains("not valid"));
-        assert!(refused(&json!({"type": "intger"})).contains("not valid"));
+        assert!(refusal(&json!({"anyOf": many})).contains("patterns"));
+        assert!(refusal(&json!({"pattern": "(\\w{500}){500}"})).contains("not valid"));
+        assert!(refusal(&json!({"pattern": "(?=a)b"})).contains("not valid"));
+        assert!(refusal(&json!({"type": "intger"})).contains("not valid"));
     }
 
     #[test]
@@ -519,7 +526,7 @@ mod tests {
             "$defs": {"b": {"default": "two"}},
         });
         let mut values = Map::from_iter([("c".to_owned(), json!({})), ("a".to_owned(), json!(0))]);
-        Schema::new(&schema).expect("it is a schema").fill(&mut values);
+        Schema::new(&schema).expect("it is a schema").fill_defaults(&mut values);
         assert_eq!(Value::from(values), json!({"c": {"d": true}, "a": 0, "b": "two"}));
     }
 }

@@ -95,8 +95,9 @@ impl Script {
             }
             None => {
                 // A link to a folder elsewhere is replaced by the script.
-                let leads = |it: &SkillFile| Path::new(&path).starts_with(&it.path);
-                files.retain(|it| it.kind != FileKind::Link || !leads(it));
+                files.retain(|it| {
+                    it.kind != FileKind::Link || !Path::new(&path).starts_with(&it.path)
+                });
                 files.push(SkillFile { path: path.clone(), kind: FileKind::Plain(MODE), bytes });
             }
         }
@@ -129,14 +130,15 @@ impl Script {
     pub(crate) fn module(&self) -> Option<String> {
         let Definition::Script { script } = &self.entry.definition else { return None };
         let path = self.path.strip_suffix(".py")?;
-        let is_name =
-            |it: &str| !it.is_empty() && it.chars().all(|it| it.is_alphanumeric() || it == '_');
-        let is_module = script.lines().any(|line: &str| {
+        let has_relative_imports = script.lines().any(|line: &str| {
             line.trim_start()
                 .strip_prefix("from ")
                 .is_some_and(|it| it.trim_start().starts_with('.'))
-        }) && path.split('/').all(is_name);
-        is_module.then(|| path.replace('/', "."))
+        });
+        let are_names = path
+            .split('/')
+            .all(|it| !it.is_empty() && it.chars().all(|it| it.is_alphanumeric() || it == '_'));
+        (has_relative_imports && are_names).then(|| path.replace('/', "."))
     }
 
     /// Returns its text, if it is a shell script.
@@ -174,8 +176,12 @@ pub fn skill_files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
 /// Returns all files of a skill that is not on disk.
 fn memory_files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
     let kind = FileKind::Plain(MODE);
-    let file = |path: &str| Ok(SkillFile { path: path.to_owned(), kind, bytes: skill.read(path)? });
-    skill.resources().iter().map(|it| file(&it.path)).collect()
+    let mut files = Vec::new();
+    for resource in skill.resources() {
+        let path = resource.path.to_string();
+        files.push(SkillFile { kind, bytes: skill.read(&path)?, path });
+    }
+    Ok(files)
 }
 
 impl From<&ScriptError> for Outcome {

@@ -215,7 +215,7 @@ const ACTED_ON: Rows = &[
     ),
     (&["*.code-workspace", ".gvimrc", ".nvimrc", ".vimrc"], "editors act on it"),
     (&[".gitattributes", ".gitmodules"], "git acts on it"),
-    (&[".tool-versions"], "it says which versions of programs run"),
+    (&[".tool-versions"], "it selects the versions of programs"),
 ];
 
 /// Folders of third-party files, created by tools.
@@ -227,7 +227,7 @@ const AGENT_FOLDERS: &[&str] = &[".agents", ".agent", ".github/instructions", ".
 
 /// Returns the reason to ask before a file is read; `None` if it is not secret. The path is
 /// relative to a root.
-pub(crate) fn secret(path: &Path) -> Option<&'static str> {
+pub(crate) fn why_secret(path: &Path) -> Option<&'static str> {
     if is_in_any(path, SECRET_FOLDERS) {
         return Some("files in this folder may be secret");
     }
@@ -235,7 +235,7 @@ pub(crate) fn secret(path: &Path) -> Option<&'static str> {
     if NO_SECRETS.iter().any(|it| fits(it, &name)) {
         return None;
     }
-    named(SECRETS, &name)
+    find_reason(SECRETS, &name)
 }
 
 /// Whether a folder is known to contain folders with secrets, such as `.config`.
@@ -249,24 +249,25 @@ pub fn holds_secrets(folder: &Path) -> bool {
 
 /// Returns the reason to guard a file while an unapproved command runs: it may contain secrets, or
 /// agents and programs act on it. `None` for other files, and for those of dependencies.
-pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
+pub(crate) fn why_guarded(path: &Path) -> Option<&'static str> {
     if path.iter().any(|it: &OsStr| DEPENDENCIES.iter().any(|own| it == *own)) {
         return None;
     }
-    secret(path).or_else(|| acted_on(path))
+    why_secret(path).or_else(|| why_acted_on(path))
 }
 
 /// Returns the reason why a file should not be written unnoticed: agents and programs act on it.
-pub(crate) fn acted_on(path: &Path) -> Option<&'static str> {
+pub(crate) fn why_acted_on(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
-    named(ACTED_ON, &name)
+    find_reason(ACTED_ON, &name)
         .or_else(|| is_in_any(path, AGENT_FOLDERS).then_some("agents follow its instructions"))
 }
 
 /// Returns the reason to ask each time a file is written; `None` if it is not sensitive.
-pub(crate) fn sensitive(path: &Path) -> Option<&'static str> {
+pub(crate) fn why_sensitive(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
-    let by_name = secret(path).or_else(|| named(NAMES, &name)).or_else(|| acted_on(path));
+    let by_name =
+        why_secret(path).or_else(|| find_reason(NAMES, &name)).or_else(|| why_acted_on(path));
     if by_name.is_some() {
         return by_name;
     }
@@ -280,7 +281,7 @@ pub(crate) fn sensitive(path: &Path) -> Option<&'static str> {
     None
 }
 
-fn named(rows: Rows, name: &str) -> Option<&'static str> {
+fn find_reason(rows: Rows, name: &str) -> Option<&'static str> {
     rows.iter().find(|it| it.0.iter().any(|pattern| fits(pattern, name))).map(|it| it.1)
 }
 
@@ -343,7 +344,7 @@ mod tests {
             ".tool-versions",
             ".hermes.md",
         ] {
-            assert!(sensitive(Path::new(path)).is_some(), "{path}");
+            assert!(why_sensitive(Path::new(path)).is_some(), "{path}");
         }
         for path in [
             "notes.txt",
@@ -358,12 +359,12 @@ mod tests {
             "a.b/c",
             "monkey.txt",
         ] {
-            assert_eq!(sensitive(Path::new(path)), None, "{path}");
+            assert_eq!(why_sensitive(Path::new(path)), None, "{path}");
         }
     }
 
     #[test]
-    fn what_holds_secrets_is_told_from_examples_and_source() {
+    fn secrets_are_distinguished_from_examples_and_source_code() {
         for path in [
             ".env",
             "a/.ENV.production",
@@ -391,8 +392,8 @@ mod tests {
             ".local/share/keyrings/login.keyring",
             "/etc/shadow",
         ] {
-            assert!(secret(Path::new(path)).is_some(), "{path}");
-            assert!(sensitive(Path::new(path)).is_some(), "{path}");
+            assert!(why_secret(Path::new(path)).is_some(), "{path}");
+            assert!(why_sensitive(Path::new(path)).is_some(), "{path}");
         }
         for path in [
             ".env.example",
@@ -413,7 +414,7 @@ mod tests {
             "docs/shadow",
             ".config/app/settings.json",
         ] {
-            assert_eq!(secret(Path::new(path)), None, "{path}");
+            assert_eq!(why_secret(Path::new(path)), None, "{path}");
         }
         for path in ["/home/x/.config", "/home/x/.local", "x/.local/share", "/etc", ".var/app"] {
             assert!(holds_secrets(Path::new(path)), "{path}");

@@ -153,7 +153,7 @@ impl SkillFolder {
     }
 
     /// Returns the folder without the files that were read.
-    pub(crate) fn unread(&self) -> Self {
+    pub(crate) fn without_files(&self) -> Self {
         self.path.clone().into()
     }
 

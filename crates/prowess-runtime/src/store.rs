@@ -59,14 +59,14 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Lists the active skills, sorted by name.
     fn list_active(&self) -> Result<StoreContents, StoreError> {
-        let mut stock = self.list()?;
-        stock.entries.retain(|it| it.manifest.is_active());
-        Ok(stock)
+        let mut contents = self.list()?;
+        contents.entries.retain(|it| it.manifest.is_active());
+        Ok(contents)
     }
 
     /// Saves a new entry, like [`save`](Self::save); an existing one is not touched.
     fn create(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError> {
-        self.add(&Files::from([(SKILL_FILE.to_owned(), document::rendered(entry)?)]))
+        self.add(&Files::from([(SKILL_FILE.to_owned(), document::render_record(entry)?)]))
     }
 
     /// Makes a skill active.
@@ -83,7 +83,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// are not touched, and hidden folders are ignored.
     fn ensure_defaults(&self, source: &dyn Source) -> Result<Vec<String>, StoreError> {
         let mut added = Vec::new();
-        for files in defaults(source)? {
+        for files in read_skills(source)? {
             match self.add(&files) {
                 Ok(entry) => added.push(entry.manifest.name.into_string()),
                 Err(StoreError::AlreadyThere { .. }) => {}
@@ -107,7 +107,7 @@ pub struct StoreContents {
 }
 
 /// Reads the files of every skill in a source that has its own folder.
-fn defaults(source: &dyn Source) -> Result<Vec<Files>, StoreError> {
+fn read_skills(source: &dyn Source) -> Result<Vec<Files>, StoreError> {
     let limits =
         SizeLimits { max_file_size: u64::MAX, max_skill_size: u64::MAX, ..SizeLimits::default() };
     let VisitResult::Folders(folders) =

@@ -20,13 +20,13 @@ struct Unique;
 
 impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Each)
+        deserializer.deserialize_any(UniqueVisitor)
     }
 }
 
-struct Each;
+struct UniqueVisitor;
 
-impl<'de> Visitor<'de> for Each {
+impl<'de> Visitor<'de> for UniqueVisitor {
     type Value = Unique;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,13 +80,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stands_once_in_an_object_however_deep() {
+    fn duplicate_names_in_an_object_are_refused_at_any_depth() {
         for text in ["null", "[1, -2, 0.5, true, \"x\"]", r#"{"a": {"b": 1}, "b": {"a": [{}]}}"#] {
             let value: Value = serde_json::from_str(text).expect("it is JSON");
-            assert_eq!(strict_json(text).expect("nothing stands twice"), value);
+            assert_eq!(strict_json(text).expect("no name is a duplicate"), value);
         }
         for text in [r#"{"a": 1, "a": 1}"#, r#"[0, {"x": [{"a": 1, "\u0061": 2}]}]"#] {
-            let error = strict_json(text).expect_err("it stands twice");
+            let error = strict_json(text).expect_err("`a` is a duplicate");
             assert!(error.to_string().starts_with("`a` appears twice"), "{error}");
         }
         assert!(strict_json(&("[".repeat(100_000) + &"]".repeat(100_000))).is_err());

@@ -9,8 +9,8 @@ use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::difference::{difference, listed};
-pub(crate) use self::difference::{file_difference, shortened};
+use self::difference::{difference, list_files};
+pub(crate) use self::difference::{file_difference, shorten_text};
 use crate::{
     digest::hex,
     entry::SkillRecord,
@@ -113,7 +113,7 @@ impl Subject {
     }
 
     /// Creates the subject of a remote skill, as the server lists it: every file with its URI.
-    pub(crate) fn offered(skill: &RemoteSkill) -> Self {
+    pub(crate) fn of_remote(skill: &RemoteSkill) -> Self {
         let mut all = Sha256::new();
         let mut subject = Self::default();
         let mut files: Vec<&RemoteFile> = skill.files.iter().collect();
@@ -134,17 +134,17 @@ impl Subject {
     }
 
     /// Lists its files with their sizes, executable ones first; `None` if there is only one.
-    pub(crate) fn listed(&self) -> Option<String> {
-        listed(&self.files)
+    pub(crate) fn list_files(&self) -> Option<String> {
+        list_files(&self.files)
     }
 
     /// Drops the texts of the files, and keeps their digests.
-    pub(crate) fn forget_texts(&mut self) {
+    pub(crate) fn drop_texts(&mut self) {
         self.files.values_mut().for_each(|it| it.text = None);
     }
 
     /// Returns the total size of the saved texts in bytes.
-    pub(crate) fn kept(&self) -> usize {
+    pub(crate) fn texts_size(&self) -> usize {
         self.files.values().filter_map(|it| it.text.as_ref()).map(String::len).sum()
     }
 

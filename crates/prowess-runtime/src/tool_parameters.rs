@@ -6,7 +6,7 @@ use prowess::{beginning, visible};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::schema::{parts, resolved};
+use crate::schema::{resolve, subschemas};
 
 /// A parameter of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,20 +35,19 @@ const MAX_DEPTH: usize = 3;
 /// Returns the parameters of an input schema, required ones first. Their texts come from the author
 /// of the schema, in one line and without invisible characters.
 pub fn tool_parameters(schema: &Value) -> Vec<ToolParameter> {
-    let root = resolved(schema, schema);
-    let required = || parts(root, "required").filter_map(Value::as_str);
+    let root = resolve(schema, schema);
     let properties = root.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut parameters: Vec<ToolParameter> = properties
         .take(MAX_PARAMETERS)
         .map(|(name, property)| {
-            let own = resolved(schema, property);
+            let own = resolve(schema, property);
             let description = property.get("description").or_else(|| own.get("description"));
             let description = description.and_then(Value::as_str).unwrap_or_default();
             ToolParameter {
-                name: line(name, MAX_NAME),
-                kind: line(&kind(schema, own, 0), MAX_KIND),
-                is_required: required().any(|it| it == name),
-                description: line(description, MAX_DESCRIPTION),
+                name: to_line(name, MAX_NAME),
+                kind: to_line(&describe_type(schema, own, 0), MAX_KIND),
+                is_required: subschemas(root, "required").any(|it| it == name),
+                description: to_line(description, MAX_DESCRIPTION),
             }
         })
         .collect();
@@ -58,7 +57,7 @@ pub fn tool_parameters(schema: &Value) -> Vec<ToolParameter> {
 
 /// Returns the names in an input that are not parameters of the tool, if its schema lists them.
 pub fn unknown_parameters<'i>(schema: &Value, input: &'i Value) -> Vec<&'i str> {
-    let root = resolved(schema, schema);
+    let root = resolve(schema, schema);
     let Some(properties) = root.get("properties").and_then(Value::as_object) else {
         return Vec::new();
     };
@@ -78,15 +77,15 @@ impl fmt::Display for ToolParameter {
 }
 
 /// Describes the type of a schema.
-fn kind(root: &Value, schema: &Value, depth: usize) -> String {
-    let schema = resolved(root, schema);
+fn describe_type(root: &Value, schema: &Value, depth: usize) -> String {
+    let schema = resolve(root, schema);
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return listed(values.iter().map(Value::to_string));
+        return join_with_or(values.iter().map(Value::to_string));
     }
     if let Some(value) = schema.get("const") {
         return value.to_string();
     }
-    let inner = |it: &Value| kind(root, it, depth + 1);
+    let inner = |it: &Value| describe_type(root, it, depth + 1);
     match schema.get("type") {
         Some(Value::String(kind)) if kind == "array" && depth < MAX_DEPTH => {
             match schema.get("items").filter(|it| it.is_object()) {
@@ -95,11 +94,11 @@ fn kind(root: &Value, schema: &Value, depth: usize) -> String {
             }
         }
         Some(Value::String(kind)) => kind.clone(),
-        Some(Value::Array(kinds)) => listed(kinds.iter().filter_map(Value::as_str)),
+        Some(Value::Array(kinds)) => join_with_or(kinds.iter().filter_map(Value::as_str)),
         _ => {
             let choices = ["anyOf", "oneOf"].into_iter().find(|it| schema.get(it).is_some());
             match choices.filter(|_| depth < MAX_DEPTH) {
-                Some(key) => listed(parts(schema, key).take(MAX_CHOICES + 1).map(inner)),
+                Some(key) => join_with_or(subschemas(schema, key).take(MAX_CHOICES + 1).map(inner)),
                 None => "any".to_owned(),
             }
         }
@@ -107,7 +106,7 @@ fn kind(root: &Value, schema: &Value, depth: usize) -> String {
 }
 
 /// Joins a few words with `or`.
-fn listed(words: impl Iterator<Item = impl Into<String>>) -> String {
+fn join_with_or(words: impl Iterator<Item = impl Into<String>>) -> String {
     let mut named: Vec<String> = words.take(MAX_CHOICES + 1).map(Into::into).collect();
     if named.len() > MAX_CHOICES {
         named[MAX_CHOICES] = "…".to_owned();
@@ -116,7 +115,7 @@ fn listed(words: impl Iterator<Item = impl Into<String>>) -> String {
 }
 
 /// Returns a text as one line of at most so many characters.
-fn line(text: &str, most: usize) -> String {
+fn to_line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().take(most).collect();
     let text = words.join(" ");
     beginning(&visible(&text), most).into_owned()
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_told_with_type_and_whether_they_are_required() {
+    fn parameters_are_described_by_type_and_whether_they_are_required() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -143,9 +142,10 @@ mod tests {
             "required": ["path"],
             "$defs": { "edit": { "type": "object" } },
         });
-        let told: Vec<String> = tool_parameters(&schema).iter().map(ToString::to_string).collect();
+        let described: Vec<String> =
+            tool_parameters(&schema).iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            described,
             [
                 "`path` (string, required)",
                 "`any` (any)",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_schema_is_told_in_few_words() {
+    fn the_description_of_a_hostile_schema_is_short() {
         let deep = (0..60).fold(json!({}), |it, _| json!({ "type": "array", "items": it }));
         let wide: Vec<Value> = (0..100).map(|it| json!({ "const": it })).collect();
         let wide = (0..3).fold(json!({ "oneOf": wide }), |it, _| json!({ "anyOf": vec![it; 8] }));
@@ -169,10 +169,9 @@ mod tests {
             (0..500).map(|it| (format!("{it}{}", "x".repeat(1000)), json!({}))).collect();
         assert_eq!(tool_parameters(&json!({ "properties": names })).len(), MAX_PARAMETERS);
         for schema in [deep, wide, json!({ "type": "x\u{1b}]0;y\u{7}" }), json!(7), json!(null)] {
-            let told = tool_parameters(&json!({ "properties": { "a": schema } }));
-            let told = told[0].to_string();
-            assert!(told.chars().count() < MAX_KIND + MAX_NAME, "{told}");
-            assert!(!told.contains('\u{1b}'), "{told:?}");
+            let text = tool_parameters(&json!({ "properties": { "a": schema } }))[0].to_string();
+            assert!(text.chars().count() < MAX_KIND + MAX_NAME, "{text}");
+            assert!(!text.contains('\u{1b}'), "{text:?}");
         }
         assert_eq!(tool_parameters(&json!({ "properties": 7, "required": 7 })), []);
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     authorizer::{AuthorizedAction, Authorizer},
     executor::Executor,
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
@@ -41,12 +41,12 @@ pub use self::{
 #[derive(Debug)]
 pub struct Toolbox {
     authorizer: Arc<Authorizer>,
-    active: Option<Arc<Active>>,
+    active: Option<Arc<ActiveSkills>>,
     tools: Vec<Arc<dyn Tool>>,
     skills: Option<CallableSkills>,
     left_out: Vec<String>,
     calls: Calls,
-    places: Semaphore,
+    permits: Semaphore,
 }
 
 /// Limits on every call, whatever its tool allows, and on concurrent calls.
@@ -70,7 +70,7 @@ impl Toolbox {
     /// Creates a toolbox without tools.
     pub fn new(authorizer: Arc<Authorizer>) -> Self {
         let calls = Calls::default();
-        let places = Semaphore::new(calls.at_once);
+        let permits = Semaphore::new(calls.at_once);
         Self {
             authorizer,
             active: None,
@@ -78,7 +78,7 @@ impl Toolbox {
             skills: None,
             left_out: Vec::new(),
             calls,
-            places,
+            permits,
         }
     }
 
@@ -101,14 +101,14 @@ impl Toolbox {
 
     /// Passes the active skills to the authorizer.
     #[must_use]
-    pub fn with_active(self, active: Arc<Active>) -> Self {
+    pub fn with_active(self, active: Arc<ActiveSkills>) -> Self {
         Self { active: Some(active), ..self }
     }
 
     /// Replaces the limits on calls.
     #[must_use]
     pub fn with_calls(self, calls: Calls) -> Self {
-        Self { calls, places: Semaphore::new(calls.at_once.max(1)), ..self }
+        Self { calls, permits: Semaphore::new(calls.at_once.max(1)), ..self }
     }
 
     /// Returns the authorizer.
@@ -177,8 +177,8 @@ impl Toolbox {
         }
     }
 
-    fn active(&self) -> Option<Arc<Active>> {
-        Active::current().or_else(|| self.active.clone())
+    fn active(&self) -> Option<Arc<ActiveSkills>> {
+        ActiveSkills::current().or_else(|| self.active.clone())
     }
 
     /// Performs a call that was planned before, once it is authorized.
@@ -202,7 +202,7 @@ impl Toolbox {
         if let Some(step) = plan.iter().find(|it| !it.unfilled.is_empty()) {
             let what = step.unfilled.join("; ");
             let message = format!("step {} cannot be filled in: {what}", step.step);
-            let hint = "nothing was run; `{{.name}}` is a parameter, and `{{\"{{\"}}` two braces";
+            let hint = "nothing was run; write `{{.name}}` for a parameter, and `{{\"{{\"}}` for two braces";
             return Outcome {
                 plan: all.plan,
                 ..Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)
@@ -214,7 +214,7 @@ impl Toolbox {
             watch(step, Some(&outcome));
             if !outcome.is_ok() {
                 all.status = outcome.status;
-                all.message = Some(stopped(step, &outcome));
+                all.message = Some(stop_reason(step, &outcome));
                 let left = match plan.len() - at - 1 {
                     0 => None,
                     1 => Some("the step after it was not run".to_owned()),
@@ -241,14 +241,14 @@ impl Toolbox {
         let requested =
             ActionRequest { tool: name, action: &action, active: &manifests, given: Some(&input) };
         if let Some(active) = &active {
-            self.authorizer.guard(&requested, active)?;
+            self.authorizer.check_disclosed(&requested, active)?;
         }
         let AuthorizedAction { difference, is_agreed } = self.authorizer.decide(&requested).await?;
         action.set_agreed(is_agreed);
-        let skill = action.entry().map(|it| it.manifest.name.to_string());
+        let skill = action.facts().subject.record().map(|it| it.manifest.name.to_string());
         tool.get_ready(&action, &input).await;
         // It is never closed, so this cannot fail.
-        let _place = self.places.acquire().await;
+        let _permit = self.permits.acquire().await;
         let mut task = JoinSet::new();
         let own = tool.clone();
         task.spawn(async move {
@@ -260,9 +260,9 @@ impl Toolbox {
         match timeout(self.calls.timeout, task.join_next()).await {
             Ok(Some(Ok(outcome))) => {
                 self.authorizer.note_network(name, skill.as_deref(), &outcome);
-                Ok(bounded(outcome.changed(difference), self.calls.output))
+                Ok(limit_output(outcome.changed(difference), self.calls.output))
             }
-            Ok(_) => Err(broken(name)),
+            Ok(_) => Err(crashed(name)),
             Err(_) => {
                 let message =
                     format!("`{name}` was stopped after {} ms", self.calls.timeout.as_millis());
@@ -296,24 +296,24 @@ impl Toolbox {
 }
 
 /// Returns the reason why a plan stops.
-fn stopped(PlanStep { step, tool, .. }: &PlanStep, outcome: &Outcome) -> String {
+fn stop_reason(PlanStep { step, tool, .. }: &PlanStep, outcome: &Outcome) -> String {
     let ended = if outcome.status == OutcomeStatus::Refused { "was refused" } else { "failed" };
     let why = outcome.message.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
     format!("step {step} (`{tool}`) {ended}{why}")
 }
 
-fn manifests(active: Option<&Active>) -> Vec<Manifest> {
-    let skills = active.map(Active::skills).unwrap_or_default();
+fn manifests(active: Option<&ActiveSkills>) -> Vec<Manifest> {
+    let skills = active.map(ActiveSkills::skills).unwrap_or_default();
     skills.into_iter().map(|it| it.manifest).collect()
 }
 
-fn broken(name: &str) -> Box<Outcome> {
+fn crashed(name: &str) -> Box<Outcome> {
     let outcome = Outcome::bad(OutcomeStatus::Failed, format!("the tool `{name}` crashed"));
     Box::new(outcome.hint("this is a bug in the tool, not in the input"))
 }
 
 /// Limits the size of an output; one that is too large is replaced by the beginning of its text.
-fn bounded(outcome: Outcome, most: usize) -> Outcome {
+fn limit_output(outcome: Outcome, most: usize) -> Outcome {
     let text = match &outcome.output {
         Some(Value::String(text)) => text.clone(),
         Some(output) => output.to_string(),

@@ -37,13 +37,13 @@ pub struct TrustEntry {
 
 /// The content of the file.
 #[derive(Default, Serialize, Deserialize)]
-struct Book {
+struct TrustList {
     folders: Vec<TrustEntry>,
 }
 
 const NAME: &str = "trust.json";
 /// The maximum size of the file, in bytes.
-const LARGEST: u64 = 16 * 1024 * 1024;
+const MAX_SIZE: u64 = 16 * 1024 * 1024;
 
 impl TrustFile {
     /// Opens the file in a directory of the host.
@@ -104,19 +104,21 @@ impl TrustFile {
     /// Changes the file atomically, under a lock.
     fn change(&self, change: impl FnOnce(&mut Vec<TrustEntry>)) -> io::Result<()> {
         let _lock = lock_directory(&self.directory)?;
-        let mut book = self.read()?;
-        change(&mut book.folders);
+        let mut list = self.read()?;
+        change(&mut list.folders);
         // A temporary file is private, and stays so.
         let mut draft = tempfile::NamedTempFile::new_in(&self.directory)?;
-        draft.write_all(&serde_json::to_vec_pretty(&book)?)?;
+        draft.write_all(&serde_json::to_vec_pretty(&list)?)?;
         draft.as_file().sync_all()?;
         draft.persist(self.path())?;
         Ok(())
     }
 
-    fn read(&self) -> io::Result<Book> {
+    fn read(&self) -> io::Result<TrustList> {
         let file = match OpenOptions::new().read(true).custom_flags(NO_WAIT).open(self.path()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(TrustList::default());
+            }
             file => file?,
         };
         let metadata = file.metadata()?;
@@ -128,7 +130,7 @@ impl TrustFile {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         let mut text = Vec::new();
-        file.take(LARGEST).read_to_end(&mut text)?;
+        file.take(MAX_SIZE).read_to_end(&mut text)?;
         serde_json::from_slice(&text).map_err(|it| io::Error::new(io::ErrorKind::InvalidData, it))
     }
 }

@@ -7,24 +7,24 @@ use crate::output::CapturedText;
 /// Captures a stream; keeps half of the limit from its beginning, and half from its end.
 #[derive(Debug)]
 pub(crate) struct Capture {
-    most: usize,
+    limit: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
 }
 
 impl Capture {
-    pub(crate) fn new(most: u64) -> Self {
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        Self { most, head: Vec::new(), tail: VecDeque::new(), total: 0 }
+    pub(crate) fn new(limit: u64) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Self { limit, head: Vec::new(), tail: VecDeque::new(), total: 0 }
     }
 
-    pub(crate) fn take(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let room = (self.most / 2).saturating_sub(self.head.len()).min(bytes.len());
+        let room = (self.limit / 2).saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend(&bytes[..room]);
         let rest = &bytes[room..];
-        let most = self.most - self.most / 2;
+        let most = self.limit - self.limit / 2;
         self.tail.extend(&rest[rest.len().saturating_sub(most)..]);
         let over = self.tail.len().saturating_sub(most);
         self.tail.drain(..over);
@@ -35,8 +35,8 @@ impl Capture {
         self.total
     }
 
-    /// Returns the captured part after the first `seen` bytes; a line tells how much is missing.
-    pub(crate) fn behind(&self, seen: u64) -> Vec<u8> {
+    /// Returns the captured part after the first `seen` bytes; a line says how much is missing.
+    pub(crate) fn after(&self, seen: u64) -> Vec<u8> {
         let unseen = self.total.saturating_sub(seen);
         let kept = usize::try_from(unseen).unwrap_or(usize::MAX).min(self.tail.len());
         let tail = self.tail.range(self.tail.len() - kept..).copied();
@@ -75,9 +75,9 @@ fn marker(cut: u64) -> String {
 mod tests {
     use super::*;
 
-    fn captured(most: u64, pieces: &[&[u8]]) -> (String, u64) {
-        let mut capture = Capture::new(most);
-        pieces.iter().for_each(|it| capture.take(it));
+    fn captured(limit: u64, pieces: &[&[u8]]) -> (String, u64) {
+        let mut capture = Capture::new(limit);
+        pieces.iter().for_each(|it| capture.push(it));
         let CapturedText { text, cut } = capture.finish();
         (text, cut)
     }
@@ -104,15 +104,15 @@ mod tests {
     }
 
     #[test]
-    fn behind_what_was_seen_is_the_rest_as_far_as_it_is_kept() {
-        let behind = |seen: u64| {
+    fn after_what_was_seen_comes_the_rest_as_far_as_it_is_kept() {
+        let after = |seen: u64| {
             let mut capture = Capture::new(4);
-            capture.take(b"abcdefgh");
-            String::from_utf8(capture.behind(seen)).expect("it was text")
+            capture.push(b"abcdefgh");
+            String::from_utf8(capture.after(seen)).expect("it was text")
         };
-        assert_eq!([7, 8, 9].map(behind), ["h", "", ""]);
-        assert_eq!(behind(6), "gh");
-        assert_eq!(behind(4), "\n[… 2 bytes were cut …]\ngh");
+        assert_eq!([7, 8, 9].map(after), ["h", "", ""]);
+        assert_eq!(after(6), "gh");
+        assert_eq!(after(4), "\n[… 2 bytes were cut …]\ngh");
     }
 
     #[test]

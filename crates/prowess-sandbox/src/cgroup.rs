@@ -18,7 +18,7 @@ use rustix::{
     process::{Pid, Signal},
 };
 
-use crate::{limits::RunLimits, order::Enforcement, tree, work::hold};
+use crate::{limits::RunLimits, order::Enforcement, tree, work::lock_directory};
 
 /// A control group with the limits of one run. Removed when this is dropped, which has to be after
 /// every process in it has ended.
@@ -29,7 +29,7 @@ pub(crate) struct ControlGroup {
     memory: PathBuf,
     pids: PathBuf,
     /// Open and locked for as long as the group is in use.
-    held: Vec<OwnedFd>,
+    locks: Vec<OwnedFd>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,17 +42,17 @@ enum Version {
 #[derive(Debug)]
 pub(crate) enum GroupEntry<'g> {
     /// It is created in the group.
-    Made(BorrowedFd<'g>),
+    Create(BorrowedFd<'g>),
     /// It writes itself into these files, which is immediate as long as it has a single thread.
-    Written(Vec<File>),
+    Write(Vec<File>),
 }
 
 impl ControlGroup {
     /// Creates a group with these limits; `None` if this machine does not allow that.
     pub(crate) fn new(limits: &RunLimits) -> Option<Self> {
-        let place = Place::find(&Kernel::read()?)?;
+        let parent = GroupParent::find(&Kernel::read()?)?;
         // A concurrent sweep may have removed it as abandoned.
-        (0..2).find_map(|_| place.make(limits).ok())
+        (0..2).find_map(|_| parent.create_group(limits).ok())
     }
 
     pub(crate) fn enforcement(&self) -> Enforcement {
@@ -64,11 +64,11 @@ impl ControlGroup {
 
     /// Returns the way in which a process enters the group.
     pub(crate) fn entry(&self) -> io::Result<GroupEntry<'_>> {
-        match (self.version, &*self.held) {
-            (Version::Two, [group, ..]) => Ok(GroupEntry::Made(group.as_fd())),
+        match (self.version, &*self.locks) {
+            (Version::Two, [group, ..]) => Ok(GroupEntry::Create(group.as_fd())),
             _ => {
                 let tasks = [&self.memory, &self.pids].map(|it| it.join("tasks"));
-                Ok(GroupEntry::Written(
+                Ok(GroupEntry::Write(
                     tasks
                         .iter()
                         .map(|it: &PathBuf| OpenOptions::new().write(true).open(it))
@@ -86,7 +86,7 @@ impl ControlGroup {
     }
 
     /// Whether the kernel has killed a process because the group ran out of memory.
-    pub(crate) fn ran_out(&self) -> bool {
+    pub(crate) fn ran_out_of_memory(&self) -> bool {
         let file = match self.version {
             Version::One => "memory.oom_control",
             Version::Two => "memory.events",
@@ -97,7 +97,7 @@ impl ControlGroup {
     }
 
     /// Returns the bytes that are charged to the group.
-    pub(crate) fn used(&self) -> u64 {
+    pub(crate) fn memory_usage(&self) -> u64 {
         let file = match self.version {
             Version::One => "memory.usage_in_bytes",
             Version::Two => "memory.current",
@@ -151,31 +151,32 @@ struct Kernel {
 
 impl Kernel {
     fn read() -> Option<Self> {
-        let read = |path: &str| fs::read_to_string(path).ok();
         Some(Self {
-            groups: read("/proc/self/cgroup")?,
-            mounts: read("/proc/self/mountinfo")?,
-            options: read("/proc/cmdline").unwrap_or_default(),
+            groups: fs::read_to_string("/proc/self/cgroup").ok()?,
+            mounts: fs::read_to_string("/proc/self/mountinfo").ok()?,
+            options: fs::read_to_string("/proc/cmdline").unwrap_or_default(),
         })
     }
 
     /// Returns our own group of a controller of version 1, or of version 2 if none is named: the
     /// mount point of all groups, and ours below it.
-    fn own(&self, controller: Option<&str>) -> Option<(PathBuf, PathBuf)> {
-        let has = |list: &str| list.split(',').any(|it| Some(it) == controller);
+    fn own_group(&self, controller: Option<&str>) -> Option<(PathBuf, PathBuf)> {
         let group = self.groups.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
             let (controllers, path) = (parts.next()?, parts.next()?);
-            let fits = if controller.is_some() { has(controllers) } else { controllers.is_empty() };
+            let fits = match controller {
+                Some(controller) => lists(controllers, controller),
+                None => controllers.is_empty(),
+            };
             fits.then_some(path)
         })?;
         self.mounts.lines().find_map(|line| {
-            let (place, kind) = line.split_once(" - ")?;
-            let mut place = place.split(' ').skip(3);
-            let (root, point) = (place.next()?, place.next()?);
+            let (mount, kind) = line.split_once(" - ")?;
+            let mut mount = mount.split(' ').skip(3);
+            let (root, point) = (mount.next()?, mount.next()?);
             let mut kind = kind.split(' ');
             let fits = match kind.next()? {
-                "cgroup" => has(kind.nth(1)?),
+                "cgroup" => lists(kind.nth(1)?, controller?),
                 "cgroup2" => controller.is_none(),
                 _ => false,
             };
@@ -185,9 +186,14 @@ impl Kernel {
     }
 }
 
+/// Whether a comma-separated list contains a controller.
+fn lists(controllers: &str, controller: &str) -> bool {
+    controllers.split(',').any(|it| it == controller)
+}
+
 /// The parent folder for groups of runs.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct GroupParent {
     version: Version,
     memory: PathBuf,
     pids: PathBuf,
@@ -198,22 +204,24 @@ const PREFIX: &str = "prowess-run-";
 /// The memory of the process that holds a script.
 const HOLDER: u64 = 4 << 20;
 
-impl Place {
+impl GroupParent {
     fn find(kernel: &Kernel) -> Option<Self> {
         // With this option, kernel memory such as page tables is not counted.
         if kernel.options.split_whitespace().any(|it| it == "cgroup.memory=nokmem") {
             return None;
         }
-        if let (Some(memory), Some(pids)) = (kernel.own(Some("memory")), kernel.own(Some("pids"))) {
+        if let (Some(memory), Some(pids)) =
+            (kernel.own_group(Some("memory")), kernel.own_group(Some("pids")))
+        {
             return Some(Self { version: Version::One, memory: memory.1, pids: pids.1 });
         }
-        let (top, own) = kernel.own(None)?;
+        let (top, own) = kernel.own_group(None)?;
         let above = own.ancestors().take_while(|it| it.starts_with(&top));
         let nearest = above.filter(|it| controls_children(it)).find(|it| is_writable(it))?;
         Some(Self { version: Version::Two, memory: nearest.into(), pids: nearest.into() })
     }
 
-    fn make(&self, limits: &RunLimits) -> io::Result<ControlGroup> {
+    fn create_group(&self, limits: &RunLimits) -> io::Result<ControlGroup> {
         sweep(&self.memory);
         if self.pids != self.memory {
             sweep(&self.pids);
@@ -225,13 +233,13 @@ impl Place {
             version: self.version,
             memory: self.memory.join(&name),
             pids: self.pids.join(&name),
-            held: Vec::new(),
+            locks: Vec::new(),
         };
         let made = group.folders().into_iter().map(|folder| {
             DirBuilder::new().create(folder)?;
-            hold(folder, FlockOperation::NonBlockingLockShared)
+            lock_directory(folder, FlockOperation::NonBlockingLockShared)
         });
-        group.held = made.collect::<io::Result<_>>()?;
+        group.locks = made.collect::<io::Result<_>>()?;
         // Swap counts as well.
         let most = limits.memory.saturating_add(HOLDER).min(i64::MAX as u64);
         match self.version {
@@ -264,15 +272,16 @@ fn controls_children(group: &Path) -> bool {
 /// Whether a child group can be created in a group, and a process be moved there from another of
 /// its children.
 fn is_writable(group: &Path) -> bool {
-    let writable = |it: &Path| rustix::fs::access(it, rustix::fs::Access::WRITE_OK).is_ok();
-    writable(group) && writable(&group.join("cgroup.procs"))
+    [group, &group.join("cgroup.procs")]
+        .iter()
+        .all(|it| rustix::fs::access(*it, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
 /// Removes our groups whose supervisor was killed. One that is in use is locked, and has processes.
-fn sweep(place: &Path) {
-    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
-            && hold(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok()
+            && lock_directory(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok()
         {
             let _ = fs::remove_dir(entry.path());
         }
@@ -299,20 +308,20 @@ mod tests {
 
     #[test]
     fn version_1_is_used_where_it_has_the_controllers() {
-        let place = Place::find(&kernel("8:pids:/a\n4:memory:/b/c\n0::/\n", V1)).unwrap();
-        assert_eq!(place.version, Version::One);
-        assert_eq!(place.memory, Path::new("/sys/fs/cgroup/memory/b/c"));
-        assert_eq!(place.pids, Path::new("/sys/fs/cgroup/pids/a"));
+        let parent = GroupParent::find(&kernel("8:pids:/a\n4:memory:/b/c\n0::/\n", V1)).unwrap();
+        assert_eq!(parent.version, Version::One);
+        assert_eq!(parent.memory, Path::new("/sys/fs/cgroup/memory/b/c"));
+        assert_eq!(parent.pids, Path::new("/sys/fs/cgroup/pids/a"));
     }
 
     #[test]
     fn a_group_is_found_below_what_is_mounted_of_it() {
         let mounts = "30 24 0:26 /docker/x /sys/fs/cgroup ro - cgroup2 cgroup rw,nsdelegate\n";
-        let own = kernel("0::/docker/x/y\n", mounts).own(None).unwrap();
+        let own = kernel("0::/docker/x/y\n", mounts).own_group(None).unwrap();
         assert_eq!(own.1, Path::new("/sys/fs/cgroup/y"));
-        assert_eq!(kernel("0::/other\n", mounts).own(None), None);
-        assert_eq!(kernel("", mounts).own(None), None);
-        assert_eq!(kernel("0::/\n", "nonsense - \n\n- -\n").own(None), None);
+        assert_eq!(kernel("0::/other\n", mounts).own_group(None), None);
+        assert_eq!(kernel("", mounts).own_group(None), None);
+        assert_eq!(kernel("0::/\n", "nonsense - \n\n- -\n").own_group(None), None);
     }
 
     #[test]
@@ -329,9 +338,9 @@ mod tests {
         }
         let mounts = format!("30 24 0:26 / {} rw - cgroup2 cgroup rw\n", top.display());
         let kernel = kernel("0::/slice/app/scope\n", &mounts);
-        let place = Place::find(&kernel).unwrap();
-        assert_eq!((place.version, &*place.memory), (Version::Two, &*top.join("slice")));
+        let parent = GroupParent::find(&kernel).unwrap();
+        assert_eq!((parent.version, &*parent.memory), (Version::Two, &*top.join("slice")));
         let options = "quiet cgroup.memory=nokmem".to_owned();
-        assert_eq!(Place::find(&Kernel { options, ..kernel }), None);
+        assert_eq!(GroupParent::find(&Kernel { options, ..kernel }), None);
     }
 }

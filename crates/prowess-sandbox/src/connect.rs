@@ -31,7 +31,7 @@ use crate::{
 /// does not exceed the size that an ordinary socket counts as.
 const BUFFER: usize = 48 * 1024;
 /// The timeout of a connection to this machine.
-const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const TIMEOUT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Listens where a script of this level runs: in its own namespace, if it has one.
 pub(crate) fn listen(level: SandboxLevel) -> Result<TcpListener, StartFailure> {
@@ -49,10 +49,10 @@ pub(crate) fn connect(
     is_waiting: impl Fn() -> bool,
 ) -> Result<(), Errno> {
     let [number, at, length, ..] = call.data.args;
-    if address(call.pid, at, length) != Some(to) {
+    if requested_address(call.pid, at, length) != Some(to) {
         return Err(Errno::PERM);
     }
-    let socket = socket(call.pid, number)?;
+    let socket = duplicate_descriptor(call.pid, number)?;
     // Otherwise the PID may belong to another process by now.
     if !is_waiting() || !is_plain(&socket)? {
         return Err(Errno::PERM);
@@ -65,24 +65,24 @@ pub(crate) fn connect(
     }
     // A script must not be able to block the supervisor.
     rustix::fs::fcntl_setfl(&socket, flags | OFlags::NONBLOCK)?;
-    let connected = connect_soon(&socket, to);
+    let connected = connect_with_timeout(&socket, to);
     rustix::fs::fcntl_setfl(&socket, flags)?;
     connected
 }
 
-fn connect_soon(socket: &OwnedFd, to: SocketAddrV4) -> Result<(), Errno> {
+fn connect_with_timeout(socket: &OwnedFd, to: SocketAddrV4) -> Result<(), Errno> {
     match rustix::net::connect(socket, &to) {
         Err(Errno::INPROGRESS) => {}
         connected => return connected,
     }
-    match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&PATIENCE))? {
+    match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&TIMEOUT))? {
         0 => Err(Errno::TIMEDOUT),
         _ => sockopt::socket_error(socket)?,
     }
 }
 
 /// Returns the IPv4 address that a process wants to connect to.
-pub(crate) fn address(pid: u32, at: u64, length: u64) -> Option<SocketAddrV4> {
+pub(crate) fn requested_address(pid: u32, at: u64, length: u64) -> Option<SocketAddrV4> {
     let mut bytes = [0; 8];
     if length < bytes.len() as u64 {
         return None;
@@ -95,9 +95,9 @@ pub(crate) fn address(pid: u32, at: u64, length: u64) -> Option<SocketAddrV4> {
 }
 
 /// Returns a descriptor of a process. All its threads share them.
-fn socket(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
+fn duplicate_descriptor(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).map_err(|_| Errno::PERM)?;
-    let process = tree::field(&status, "Tgid:").and_then(|it| i32::try_from(it).ok());
+    let process = tree::number_field(&status, "Tgid:").and_then(|it| i32::try_from(it).ok());
     let process = process.and_then(Pid::from_raw).ok_or(Errno::PERM)?;
     let process = pidfd_open(process, PidfdFlags::empty())?;
     pidfd_getfd(&process, number as i32, PidfdGetfdFlags::empty())

@@ -23,7 +23,7 @@ const DEPTH: u64 = 16 << 10;
 
 /// Raises the limit of open files of this process to its maximum, because a walk keeps one open for
 /// each folder on its path.
-pub(crate) fn prepare() {
+pub(crate) fn raise_file_limit() {
     let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Nofile);
     let most = maximum.unwrap_or(DEPTH).min(DEPTH);
     if current.is_some_and(|it| it < most) {
@@ -39,7 +39,7 @@ pub(crate) fn prepare() {
 pub fn folder_size(path: &Path, most: u64) -> u64 {
     let mut walk = Walk { total: 0, linked: BTreeSet::new() };
     match rustix::fs::open(path, FOLDER, Mode::empty()) {
-        Ok(top) => match walk.folder(top, most) {
+        Ok(top) => match walk.add_folder(top, most) {
             Ok(()) => walk.total,
             Err(_) => TOO_MUCH,
         },
@@ -62,22 +62,22 @@ struct Walk {
 /// A folder on the current path, and its subfolders that are still to be visited.
 struct PendingFolder {
     folder: OwnedFd,
-    left: Vec<CString>,
+    subfolders: Vec<CString>,
 }
 
 impl Walk {
     /// Adds up a folder and everything below it, until the total exceeds `most`.
-    fn folder(&mut self, top: OwnedFd, most: u64) -> Result<(), Errno> {
-        let left = self.entries(&top)?;
-        let mut way = vec![PendingFolder { folder: top, left }];
-        while let Some(step) = way.last_mut()
+    fn add_folder(&mut self, top: OwnedFd, most: u64) -> Result<(), Errno> {
+        let subfolders = self.add_entries(&top)?;
+        let mut path = vec![PendingFolder { folder: top, subfolders }];
+        while let Some(step) = path.last_mut()
             && self.total <= most
         {
-            let Some(name) = step.left.pop() else {
-                way.pop();
+            let Some(name) = step.subfolders.pop() else {
+                path.pop();
                 continue;
             };
-            let opened = with_rights(&step.folder, || {
+            let opened = with_permissions(&step.folder, || {
                 rustix::fs::openat(&step.folder, &name, FOLDER, Mode::empty())
             });
             let folder = match opened {
@@ -85,15 +85,15 @@ impl Walk {
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
                 Err(errno) => return Err(errno),
             };
-            let left = self.entries(&folder)?;
-            way.push(PendingFolder { folder, left });
+            let subfolders = self.add_entries(&folder)?;
+            path.push(PendingFolder { folder, subfolders });
         }
         Ok(())
     }
 
     /// Adds up the entries of a folder; returns the folders among them.
-    fn entries(&mut self, folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
-        with_rights(folder, || {
+    fn add_entries(&mut self, folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
+        with_permissions(folder, || {
             let mut folders = Vec::new();
             let readable = rustix::fs::openat(folder, c".", READ, Mode::empty())?;
             for entry in Dir::new(readable)? {
@@ -103,7 +103,7 @@ impl Walk {
                     continue;
                 }
                 match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) => self.add(name, &stat, &mut folders),
+                    Ok(stat) => self.add_entry(name, &stat, &mut folders),
                     Err(Errno::NOENT) => {}
                     Err(errno) => return Err(errno),
                 }
@@ -112,7 +112,7 @@ impl Walk {
         })
     }
 
-    fn add(&mut self, name: &CStr, stat: &Stat, folders: &mut Vec<CString>) {
+    fn add_entry(&mut self, name: &CStr, stat: &Stat, folders: &mut Vec<CString>) {
         self.total = self.total.saturating_add(ENTRY);
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         if is_folder {
@@ -125,7 +125,10 @@ impl Walk {
 }
 
 /// Runs an action on a folder; if its owner lacks permissions, they are granted meanwhile.
-fn with_rights<T>(folder: &OwnedFd, mut act: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+fn with_permissions<T>(
+    folder: &OwnedFd,
+    mut act: impl FnMut() -> Result<T, Errno>,
+) -> Result<T, Errno> {
     match act() {
         Err(Errno::ACCESS) => {}
         done => return done,

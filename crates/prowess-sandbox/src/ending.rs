@@ -24,15 +24,15 @@ pub(crate) fn result(
         Exit::Signal(signal) => (None, Some(signal)),
     };
     let (status, message) = match (ended.stopped, ended.exit) {
-        (Some(stop), _) => stopped(stop, limits),
+        (Some(stop), _) => stop_status(stop, limits),
         (None, Exit::Code(0)) => (RunStatus::Ok, None),
         (None, Exit::Code(code)) => (RunStatus::Failed, Some(format!("exited with code {code}"))),
-        (None, Exit::Signal(signal)) => (RunStatus::Killed, Some(signalled(signal, limits))),
+        (None, Exit::Signal(signal)) => (RunStatus::Killed, Some(describe_signal(signal, limits))),
     };
     let mut denied = ended.denied;
     // Without a sandbox, refusals come from elsewhere.
     if ended.level != SandboxLevel::None {
-        denied.extend(probable(&stderr));
+        denied.extend(probable_refusals(&stderr));
     }
     RunResult {
         status,
@@ -50,28 +50,28 @@ pub(crate) fn result(
     }
 }
 
-fn stopped(stop: StopCause, limits: &RunLimits) -> (RunStatus, Option<String>) {
+fn stop_status(stop: StopCause, limits: &RunLimits) -> (RunStatus, Option<String>) {
     let (status, message) = match stop {
-        StopCause::Unwanted => (RunStatus::Cancelled, "it was cancelled".to_owned()),
+        StopCause::Cancelled => (RunStatus::Cancelled, "cancelled".to_owned()),
         StopCause::Time => {
-            (RunStatus::TimedOut, format!("it took longer than {}", seconds(limits.timeout)))
+            (RunStatus::TimedOut, format!("timed out after {}", seconds(limits.timeout)))
         }
         StopCause::Idle => {
             let idle = seconds(limits.idle.unwrap_or_default());
-            (RunStatus::TimedOut, format!("it printed nothing for {idle}"))
+            (RunStatus::TimedOut, format!("no output for {idle}"))
         }
         StopCause::Memory => {
-            (RunStatus::Killed, format!("it used more than {} of memory", bytes(limits.memory)))
+            (RunStatus::Killed, format!("used more than {} of memory", bytes(limits.memory)))
         }
         StopCause::Work => {
-            (RunStatus::Killed, format!("it wrote more than {} of files", bytes(limits.work)))
+            (RunStatus::Killed, format!("wrote more than {} of files", bytes(limits.work)))
         }
         StopCause::Processes => {
-            (RunStatus::Killed, format!("it started more than {} processes", limits.processes))
+            (RunStatus::Killed, format!("started more than {} processes", limits.processes))
         }
         StopCause::Hidden => (
             RunStatus::Killed,
-            "its memory and files could not be counted: it ran a program that it may not read"
+            "memory and files could not be measured, because it ran a program that it cannot read"
                 .to_owned(),
         ),
     };
@@ -79,24 +79,24 @@ fn stopped(stop: StopCause, limits: &RunLimits) -> (RunStatus, Option<String>) {
 }
 
 /// Describes the limit that a signal indicates, else the signal.
-fn signalled(signal: i32, limits: &RunLimits) -> String {
+fn describe_signal(signal: i32, limits: &RunLimits) -> String {
     match signal {
-        libc::SIGXCPU => format!("it used more than {} of processor time", seconds(limits.cpu)),
-        libc::SIGXFSZ => format!("it wrote a file of more than {}", bytes(limits.file)),
+        libc::SIGXCPU => format!("used more than {} of CPU time", seconds(limits.cpu)),
+        libc::SIGXFSZ => format!("wrote a file larger than {}", bytes(limits.file)),
         signal => format!("killed by signal {signal}"),
     }
 }
 
 /// Finds messages that programs print when the sandbox refused something that is not reported
 /// otherwise.
-fn probable(stderr: &CapturedText) -> Vec<String> {
+fn probable_refusals(stderr: &CapturedText) -> Vec<String> {
     const PHRASES: [(&str, &str); 3] = [
         ("Read-only file system", "writing outside the work directory"),
-        ("Permission denied", "a file that was not given"),
-        ("File size limit exceeded", "a file over its limit"),
+        ("Permission denied", "access to a file that it was not given"),
+        ("File size limit exceeded", "writing a file over the size limit"),
     ];
-    let said = PHRASES.iter().filter(|it| stderr.text.contains(it.0));
-    said.map(|(phrase, what)| format!("probably: {what} ({phrase})")).collect()
+    let found = PHRASES.iter().filter(|it| stderr.text.contains(it.0));
+    found.map(|(phrase, what)| format!("probably: {what} ({phrase})")).collect()
 }
 
 fn seconds(duration: Duration) -> String {

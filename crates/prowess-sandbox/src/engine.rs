@@ -26,8 +26,8 @@ use crate::{
     job::{Job, Stdin},
     launcher::Launcher,
     level::SandboxLevel,
-    network::Entrance,
-    order::{Order, Reply, framed, send_descriptor},
+    network::ProxySocket,
+    order::{Order, Reply, encode, send_descriptor},
     report,
     result::RunResult,
     running::RunningProgram,
@@ -57,14 +57,11 @@ impl Engine {
     /// Starts an interactive job, connected by a socket.
     pub(crate) fn start(&self, job: Job) -> Result<(RunningProgram, UnixStream), SandboxError> {
         let order = Order { interactive: true, ..self.order(&job)? };
-        let lost = |source| self.lost(source);
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(lost)?;
-        ours.set_nonblocking(true).map_err(lost)?;
-        let ours = UnixStream::from_std(ours).map_err(lost)?;
+        let (ours, theirs) = socket_pair().map_err(|source| self.launcher_error(source))?;
         let engine = self.clone();
         let running = RunningProgram::spawn(move |cancel| async move {
             let cancelled = async { cancel.notified().await };
-            engine.execute(order, job, Some(theirs.into()), cancelled).await.map(|it| it.0)
+            engine.execute(order, job, Some(theirs), cancelled).await.map(|it| it.0)
         });
         Ok((running, ours))
     }
@@ -80,10 +77,10 @@ impl Engine {
         let start = Instant::now();
         let Job { mut work, limits, chunks, stdin, network, .. } = job;
         let mut streams = Streams::new(&limits, chunks);
-        let (enter, entrance) = oneshot::channel();
-        let talk = self.talk(&order, stdin, stdout, &mut streams, enter, cancel);
-        let (talk, (connections, connections_omitted)) = network.during(entrance, talk).await;
-        let (reply, control) = talk.map_err(|source| self.lost(source))?;
+        let (sender, socket) = oneshot::channel();
+        let run = self.run_launcher(&order, stdin, stdout, &mut streams, sender, cancel);
+        let (replied, (connections, connections_omitted)) = network.serve_during(socket, run).await;
+        let (reply, control) = replied.map_err(|source| self.launcher_error(source))?;
         streams.pass_on_ends();
         work.supervisor = control.into_std().ok().map(Into::into);
         let ended = match reply {
@@ -102,27 +99,25 @@ impl Engine {
         Ok((result, work))
     }
 
-    fn lost(&self, source: io::Error) -> SandboxError {
+    fn launcher_error(&self, source: io::Error) -> SandboxError {
         SandboxError::Launcher { program: self.launcher.path().into(), source }
     }
 
     /// Returns the order for the launcher.
     fn order(&self, job: &Job) -> Result<Order, SandboxError> {
-        let harmless = |(name, value): (&String, &String)| environment::is_harmless(name, value);
-        if let Some((name, _)) = job.env.iter().find(|it| !harmless(*it)) {
+        if let Some((name, _)) =
+            job.env.iter().find(|(name, value)| !environment::is_harmless(name, value))
+        {
             return Err(SandboxError::Variable { name: name.clone() });
         }
         if job.argv.is_empty() {
             let source = io::ErrorKind::InvalidInput.into();
-            return Err(SandboxError::Start { what: "run nothing".to_owned(), source });
+            return Err(SandboxError::Start { what: "run an empty command".to_owned(), source });
         }
         let directory = job.directory.as_deref().unwrap_or(job.work.path());
-        let real = |paths: &[PathBuf]| {
-            paths.iter().map(|it| resolve_given(it)).collect::<Result<Vec<_>, _>>()
-        };
-        let (mut reads, layered) = (real(&job.reads)?, real(&job.layered)?);
+        let (mut reads, layered) = (resolve_all(&job.reads)?, resolve_all(&job.layered)?);
         reads.extend(layered.iter().cloned());
-        let (writes, hidden) = (real(&job.writes)?, real(&job.hidden)?);
+        let (writes, hidden) = (resolve_all(&job.writes)?, resolve_all(&job.hidden)?);
         let withheld = job.withheld.iter().filter_map(|it| fs::canonicalize(it).ok());
         let known = job.reads.iter().chain(&job.layered).chain(&job.writes);
         let known = known.zip(reads.iter().chain(&writes));
@@ -154,13 +149,13 @@ impl Engine {
     }
 
     /// Sends the order to the launcher, captures the output, and returns the reply.
-    async fn talk(
+    async fn run_launcher(
         &self,
         order: &Order,
         stdin: Option<Stdin>,
         stdout: Option<OwnedFd>,
         streams: &mut Streams,
-        enter: oneshot::Sender<Entrance>,
+        proxy: oneshot::Sender<ProxySocket>,
         cancel: impl Future<Output = ()>,
     ) -> io::Result<(Reply, UnixStream)> {
         let (mut command, control) = self.launcher.command()?;
@@ -174,14 +169,14 @@ impl Engine {
             child.stderr.take().ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
         control.set_nonblocking(true)?;
         let mut control = UnixStream::from_std(control)?;
-        control.write_all(&framed(order)?).await?;
+        control.write_all(&encode(order)?).await?;
         let stdin = stdin.map(Stdin::pass_on).transpose()?;
         if let Some((theirs, _)) = &stdin {
             control.async_io(Interest::WRITABLE, || send_descriptor(&control, theirs)).await?;
         }
         let _passing_on = stdin.map(|it| it.1);
         let (mut reader, mut writer) = control.split();
-        let reply = reply(&mut reader, order, enter);
+        let reply = receive_reply(&mut reader, order, proxy);
         let reply = streams.take_until(reply, cancel, stdout, stderr, &mut writer).await?;
         // It stays until the work directory is gone, and is reaped in the background.
         tokio::spawn(async move { child.wait().await });
@@ -189,29 +184,36 @@ impl Engine {
     }
 }
 
+/// Returns two connected sockets: ours, and one for a program.
+fn socket_pair() -> io::Result<(UnixStream, OwnedFd)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(ours)?, theirs.into()))
+}
+
 /// Waits for the reply of a run, and passes on the socket that may precede it, with a level.
-async fn reply(
+async fn receive_reply(
     reader: &mut ReadHalf<'_>,
     order: &Order,
-    enter: oneshot::Sender<Entrance>,
+    proxy: oneshot::Sender<ProxySocket>,
 ) -> io::Result<Reply> {
-    let mut enter = Some(enter);
+    let mut proxy = Some(proxy);
     loop {
-        let (length, socket) = length(reader.as_ref()).await?;
+        let (length, socket) = receive_length(reader.as_ref()).await?;
         let mut body = vec![0; length as usize];
         reader.read_exact(&mut body).await?;
         let Some(socket) = socket else { return Ok(serde_json::from_slice(&body)?) };
         let level: SandboxLevel = serde_json::from_slice(&body)?;
         // Only the script can reach a socket in its own namespace.
         let password = order.network.clone().filter(|_| level < SandboxLevel::Strong);
-        if let Some(enter) = enter.take() {
-            let _ = enter.send(Entrance { socket: socket.into(), password });
+        if let Some(proxy) = proxy.take() {
+            let _ = proxy.send(ProxySocket { socket: socket.into(), password });
         }
     }
 }
 
 /// Receives the length of a message, and the descriptor that comes with it.
-async fn length(stream: &UnixStream) -> io::Result<(u32, Option<OwnedFd>)> {
+async fn receive_length(stream: &UnixStream) -> io::Result<(u32, Option<OwnedFd>)> {
     let (mut length, mut read, mut socket) = ([0; 4], 0, None);
     while read < length.len() {
         match stream
@@ -237,11 +239,17 @@ async fn length(stream: &UnixStream) -> io::Result<(u32, Option<OwnedFd>)> {
     Ok((u32::from_le_bytes(length), socket))
 }
 
+fn resolve_all(paths: &[PathBuf]) -> Result<Vec<OsString>, SandboxError> {
+    paths
+        .iter()
+        .map(|it| resolve(it).map_err(|source| SandboxError::Path { path: it.clone(), source }))
+        .collect()
+}
+
 /// Returns a path for a script, without links. Refuses the root directory and everything in
 /// `/proc`, `/sys` and `/dev`.
-fn resolve_given(path: &Path) -> Result<OsString, SandboxError> {
-    let failed = |source| SandboxError::Path { path: path.to_owned(), source };
-    let path = fs::canonicalize(path).map_err(failed)?;
+fn resolve(path: &Path) -> io::Result<OsString> {
+    let path = fs::canonicalize(path)?;
     let own = ["/proc", "/sys", "/dev"].iter().find(|it| path.starts_with(it));
     let rule = match own {
         Some(own) => format!("scripts are never given access to `{own}`"),
@@ -250,5 +258,5 @@ fn resolve_given(path: &Path) -> Result<OsString, SandboxError> {
         }
         None => return Ok(path.into()),
     };
-    Err(failed(io::Error::new(io::ErrorKind::PermissionDenied, rule)))
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, rule))
 }

@@ -20,8 +20,8 @@ pub enum SandboxError {
         /// Its name.
         name: String,
     },
-    /// A path of the job does not exist, or cannot be given.
-    #[error("cannot give `{}` to a script", path.display())]
+    /// A path of the job does not exist, or no script may access it.
+    #[error("cannot give scripts access to `{}`", path.display())]
     Path {
         /// The path.
         path: PathBuf,
@@ -45,6 +45,6 @@ pub enum SandboxError {
         source: io::Error,
     },
     /// The run was dropped before it had ended.
-    #[error("it was cancelled")]
+    #[error("the run was cancelled")]
     Cancelled,
 }

@@ -88,19 +88,19 @@ macro_rules! rule {
 
 impl Filter {
     pub(crate) fn new(setting: FilterSetting) -> Self {
-        let mut rules = if setting.network { network() } else { Vec::new() };
-        rules.extend(everywhere());
-        rules.extend(privileged_files());
+        let mut rules = if setting.network { network_rules() } else { Vec::new() };
+        rules.extend(common_rules());
+        rules.extend(privileged_file_rules());
         if setting.counts_memory {
-            rules.extend(kernel_memory());
+            rules.extend(kernel_memory_rules());
         }
         if setting.level == SandboxLevel::Landlock {
-            rules.extend(without_namespaces());
+            rules.extend(shared_system_rules());
             if setting.counts_memory {
                 rules.extend(rules!(CallVerdict::Group; SYS_setsid SYS_setpgid));
             }
             if !setting.signals_scoped {
-                rules.extend(signals());
+                rules.extend(signal_rules());
             }
         }
         Self(rules)
@@ -118,9 +118,10 @@ impl Filter {
         call: c_long,
         arguments: &[u64; 6],
     ) -> (CallVerdict, &'static str) {
-        let fits =
-            |rule: &&Rule| rule.call == call && rule.tests.iter().all(|it| it.matches(arguments));
-        self.0.iter().find(fits).map_or((CallVerdict::Allow, ""), |it| (it.verdict, it.name))
+        self.0
+            .iter()
+            .find(|rule| rule.call == call && rule.tests.iter().all(|it| it.matches(arguments)))
+            .map_or((CallVerdict::Allow, ""), |it| (it.verdict, it.name))
     }
 
     /// Compiles the filter for the kernel. With a listener, refused calls are passed to it.
@@ -128,12 +129,12 @@ impl Filter {
         let mut program = vec![
             load(ARCH_OFFSET),
             jump(libc::BPF_JEQ, ARCH, 1, 0),
-            give(errno(EPERM)),
+            return_value(errno(EPERM)),
             load(NR_OFFSET),
             // Calls that are newer than this list, and those of the x32 ABI, do not exist for the
             // script.
             jump(libc::BPF_JGE, FIRST_UNKNOWN, 0, 1),
-            give(errno(ENOSYS)),
+            return_value(errno(ENOSYS)),
         ];
         for rule in &self.0 {
             let action = match rule.verdict {
@@ -156,9 +157,9 @@ impl Filter {
                     jump(libc::BPF_JEQ, test.value, holds, fails),
                 ]);
             }
-            program.extend([give(action), load(NR_OFFSET)]);
+            program.extend([return_value(action), load(NR_OFFSET)]);
         }
-        program.push(give(libc::SECCOMP_RET_ALLOW));
+        program.push(return_value(libc::SECCOMP_RET_ALLOW));
         program
     }
 }
@@ -184,7 +185,7 @@ pub(crate) const NAMESPACES: c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
-fn everywhere() -> Vec<Rule> {
+fn common_rules() -> Vec<Rule> {
     let unix = libc::AF_UNIX as u32;
     // With this mask of the socket type, only streams and sequenced packets match. A datagram could
     // be sent to any address without connecting first.
@@ -259,7 +260,7 @@ fn everywhere() -> Vec<Rule> {
 }
 
 /// Returns the rules that allow TCP with one socket; they precede the rules that refuse it.
-fn network() -> Vec<Rule> {
+fn network_rules() -> Vec<Rule> {
     let (ipv4, tcp) = (libc::AF_INET as u32, libc::IPPROTO_TCP as u32);
     let stream = bits(1, SOCKET_TYPE, libc::SOCK_STREAM as u32);
     let mut rules = vec![
@@ -284,7 +285,7 @@ fn network() -> Vec<Rule> {
 }
 
 /// Returns the rules against memory that no process shows, for runs without a control group.
-fn kernel_memory() -> Vec<Rule> {
+fn kernel_memory_rules() -> Vec<Rule> {
     let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u32;
     let kinds = (libc::MAP_TYPE | libc::MAP_ANONYMOUS) as u32;
     let mut rules = vec![
@@ -298,10 +299,7 @@ fn kernel_memory() -> Vec<Rule> {
 }
 
 /// Returns the rules against files that give their owner's rights to every user who runs them.
-fn privileged_files() -> Vec<Rule> {
-    const PRIVILEGED: u32 = libc::S_ISUID | libc::S_ISGID;
-    let privileged = |argument| not(argument, PRIVILEGED, 0);
-    let creates = |argument| not(argument, (libc::O_CREAT | O_TMPFILE) as u32, 0);
+fn privileged_file_rules() -> Vec<Rule> {
     let mut rules = vec![
         rule!(CallVerdict::Deny; SYS_fchmod, privileged(1)),
         rule!(CallVerdict::Deny; SYS_fchmodat, privileged(2)),
@@ -325,7 +323,7 @@ fn privileged_files() -> Vec<Rule> {
 
 /// Returns the rules about what namespaces would make harmless: the metadata of files outside,
 /// which Landlock does not guard, and other processes.
-fn without_namespaces() -> Vec<Rule> {
+fn shared_system_rules() -> Vec<Rule> {
     let mut rules = vec![
         rule!(CallVerdict::Deny; SYS_ioctl, is(1, SET_FLAGS)),
         rule!(CallVerdict::Deny; SYS_ioctl, is(1, SET_XATTR)),
@@ -356,7 +354,7 @@ fn without_namespaces() -> Vec<Rule> {
 }
 
 /// Returns the rules about sending signals, for kernels that do not keep signals inside.
-fn signals() -> Vec<Rule> {
+fn signal_rules() -> Vec<Rule> {
     let mut rules = rules!(CallVerdict::Signal; SYS_kill SYS_tkill SYS_tgkill SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo);
     rules.extend(rules!(CallVerdict::Quiet(ENOSYS); SYS_pidfd_send_signal));
     // A file can send them as well, to its configured owner.
@@ -375,6 +373,16 @@ fn not(argument: u32, mask: u32, value: u32) -> Test {
 
 fn bits(argument: u32, mask: u32, value: u32) -> Test {
     Test { argument, mask, value, equal: true }
+}
+
+/// Whether a mode sets the user or group of whoever runs the file.
+fn privileged(argument: u32) -> Test {
+    not(argument, libc::S_ISUID | libc::S_ISGID, 0)
+}
+
+/// Whether the flags of an opened file create it.
+fn creates(argument: u32) -> Test {
+    not(argument, (libc::O_CREAT | O_TMPFILE) as u32, 0)
 }
 
 const THREAD: u32 = libc::CLONE_THREAD as u32;
@@ -429,7 +437,7 @@ fn load(offset: u32) -> Instruction {
     statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
 }
 
-fn give(action: u32) -> Instruction {
+fn return_value(action: u32) -> Instruction {
     statement(libc::BPF_RET | libc::BPF_K, action)
 }
 

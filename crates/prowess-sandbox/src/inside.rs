@@ -91,7 +91,7 @@ pub(crate) fn enter(
     attempt: &Attempt,
     group: &[File],
     line: OwnedFd,
-    ended: OwnedFd,
+    exit_writer: OwnedFd,
 ) {
     for mut tasks in group {
         if let Err(error) = tasks.write_all(b"0") {
@@ -102,15 +102,20 @@ pub(crate) fn enter(
     }
     // If memory runs out, scripts are killed first.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
-    let _ = hold_script(order, attempt, line, ended);
+    let _ = hold_script(order, attempt, line, exit_writer);
 }
 
 /// Continues as the process that holds the script and its descendants: the first of new namespaces,
 /// which die with it, or one that kills them all before it ends, and ends with the supervisor.
-fn hold_script(order: &Order, attempt: &Attempt, line: OwnedFd, ended: OwnedFd) -> io::Result<()> {
+fn hold_script(
+    order: &Order,
+    attempt: &Attempt,
+    line: OwnedFd,
+    exit_writer: OwnedFd,
+) -> io::Result<()> {
     let prepared = match attempt.level {
-        SandboxLevel::Strong => prepare(order, attempt),
-        SandboxLevel::Landlock | SandboxLevel::None => adopt(),
+        SandboxLevel::Strong => enter_namespaces(order, attempt),
+        SandboxLevel::Landlock | SandboxLevel::None => adopt_orphans(),
     };
     let prepared = prepared.and_then(|()| {
         let socket = attempt.network.then(|| connect::listen(attempt.level)).transpose()?;
@@ -123,11 +128,11 @@ fn hold_script(order: &Order, attempt: &Attempt, line: OwnedFd, ended: OwnedFd) 
             drop(socket);
             // The supervisor waits until only the script could still send.
             drop(line);
-            if let Some(exit) = reap_until(script, &ended)? {
-                rustix::io::write(&ended, &serde_json::to_vec(&exit)?)?;
+            if let Some(exit) = reap_until(script, &exit_writer)? {
+                rustix::io::write(&exit_writer, &serde_json::to_vec(&exit)?)?;
             }
             if attempt.level < SandboxLevel::Strong {
-                tree::kill();
+                tree::kill_descendants();
             }
             Ok(())
         }
@@ -146,8 +151,9 @@ fn enter_script(
     }
 }
 
-fn prepare(order: &Order, attempt: &Attempt) -> Result<(), StartFailure> {
-    dies_with_parent()?;
+/// Sets up the new namespaces of this process: its user, and its root.
+fn enter_namespaces(order: &Order, attempt: &Attempt) -> Result<(), StartFailure> {
+    die_with_parent()?;
     map_user(attempt).map_err(Component::Namespaces.failed("map a user"))?;
     let _ = rustix::system::sethostname(b"sandbox");
     // No process inside may inspect this one.
@@ -156,9 +162,9 @@ fn prepare(order: &Order, attempt: &Attempt) -> Result<(), StartFailure> {
 }
 
 /// Becomes the parent of orphaned descendants.
-fn adopt() -> Result<(), StartFailure> {
+fn adopt_orphans() -> Result<(), StartFailure> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(Component::Process.failed("adopt processes"))
+        .map_err(Component::Process.failed("adopt orphaned processes"))
 }
 
 fn become_script(
@@ -168,25 +174,25 @@ fn become_script(
     socket: Option<TcpListener>,
 ) -> Result<(), StartFailure> {
     let level = attempt.level;
-    dies_with_parent()?;
+    die_with_parent()?;
     rustix::process::setsid().map_err(Component::Process.failed("start a session"))?;
-    limit(&order.limits, level).map_err(Component::Process.failed("set limits"))?;
+    set_limits(&order.limits, level).map_err(Component::Process.failed("set limits"))?;
     let directory = Path::new(&order.directory);
     rustix::process::chdir(directory)
-        .map_err(Component::Job.failed(format!("work in `{}`", directory.display())))?;
+        .map_err(Component::Job.failed(format!("change to `{}`", directory.display())))?;
     if order.interactive {
         rustix::stdio::dup2_stdin(rustix::stdio::stdout())
-            .map_err(Component::Process.failed("connect its input"))?;
+            .map_err(Component::Process.failed("connect its stdin"))?;
     }
     let (rules, listener) = match level {
         SandboxLevel::None => (0, None),
         SandboxLevel::Landlock | SandboxLevel::Strong => confine(order, attempt)?,
     };
     let proxy = socket.as_ref().and_then(|it| it.local_addr().ok());
-    let handed: Vec<OwnedFd> = listener.into_iter().chain(socket.map(Into::into)).collect();
-    send_message(line, &StartMessage::Ready { rules }, &handed)
-        .map_err(Component::Process.failed("speak with the supervisor"))?;
-    drop(handed);
+    let descriptors: Vec<OwnedFd> = listener.into_iter().chain(socket.map(Into::into)).collect();
+    send_message(line, &StartMessage::Ready { rules }, &descriptors)
+        .map_err(Component::Process.failed("report to the supervisor"))?;
+    drop(descriptors);
     if level > SandboxLevel::None {
         sys::seccomp(&Filter::last().compile(false), 0)
             .map_err(Component::Filter.failed("filter system calls"))?;
@@ -206,30 +212,30 @@ fn confine(order: &Order, attempt: &Attempt) -> Result<(i32, Option<OwnedFd>), S
     let level = attempt.level;
     drop_capabilities().map_err(Component::Process.failed("drop capabilities"))?;
     rustix::thread::set_no_new_privs(true)
-        .map_err(Component::Process.failed("give up new privileges"))?;
+        .map_err(Component::Process.failed("disable new privileges"))?;
     let rules = match rules::restrict(order, level) {
         Ok(version) if version < rules::LEAST && level == SandboxLevel::Landlock => {
             let what =
-                format!("use Landlock, which has version {version} here, below {}", rules::LEAST);
+                format!("use Landlock version {version}, which is older than {}", rules::LEAST);
             return Err(Component::Rules.failed(what)(Errno::NOTSUP));
         }
         // With a root of its own they are only a second line of defense.
         Err(_) if level == SandboxLevel::Strong => 0,
         rules => rules?,
     };
-    let listener =
-        install(&attempt.filter(rules)).map_err(Component::Filter.failed("filter system calls"))?;
+    let listener = install_filter(&attempt.filter(rules))
+        .map_err(Component::Filter.failed("filter system calls"))?;
     if attempt.network && listener.is_none() {
-        let what = "hear of system calls, which a script with a network needs";
+        let what = "receive notifications of system calls, which a script with a network needs";
         return Err(Component::Filter.failed(what)(Errno::NOTSUP));
     }
     Ok((rules, listener))
 }
 
 /// Makes the kernel kill this process when its parent ends.
-fn dies_with_parent() -> Result<(), StartFailure> {
+fn die_with_parent() -> Result<(), StartFailure> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(Component::Process.failed("be bound to the supervisor"))
+        .map_err(Component::Process.failed("make the process end with the supervisor"))
 }
 
 /// Maps our user outside to an ordinary user inside.
@@ -241,7 +247,7 @@ fn map_user(attempt: &Attempt) -> io::Result<()> {
 
 /// Waits for the script, and reaps everything else that ends meanwhile; stops when the supervisor
 /// is gone.
-fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Option<Exit>> {
+fn reap_until(script: Pid, exit_writer: &OwnedFd) -> io::Result<Option<Exit>> {
     let script_fd = rustix::process::pidfd_open(script, PidfdFlags::empty())?;
     // A process that has ended counts until it is reaped, so it is reaped at once.
     let children = sys::ended_children()?;
@@ -249,11 +255,11 @@ fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Option<Exit>> {
         while rustix::io::read(&children, &mut [0; 1024]).is_ok_and(|it| it > 0) {}
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if pid == script {
-                return Ok(Some(exit(status)));
+                return Ok(Some(to_exit(status)));
             }
         }
         let mut fds = [
-            PollFd::new(ended, PollFlags::empty()),
+            PollFd::new(exit_writer, PollFlags::empty()),
             PollFd::new(&script_fd, PollFlags::IN),
             PollFd::new(&children, PollFlags::IN),
         ];
@@ -265,14 +271,14 @@ fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Option<Exit>> {
 }
 
 /// Converts the status of a process.
-fn exit(status: WaitStatus) -> Exit {
+fn to_exit(status: WaitStatus) -> Exit {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Exit::Code(code),
         (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),
     }
 }
 
-fn limit(limits: &RunLimits, level: SandboxLevel) -> io::Result<()> {
+fn set_limits(limits: &RunLimits, level: SandboxLevel) -> io::Result<()> {
     let cpu = limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1);
     let table = [
         (Resource::Core, 0),
@@ -295,7 +301,7 @@ fn limit(limits: &RunLimits, level: SandboxLevel) -> io::Result<()> {
         // All other processes of the user count too. The supervisor may react late, but never has
         // more than this to kill.
         SandboxLevel::Landlock | SandboxLevel::None => {
-            let others = tree::tasks_of(rustix::process::getuid());
+            let others = tree::count_tasks_of(rustix::process::getuid());
             limits.processes.saturating_mul(2).saturating_add(others + SPARE)
         }
     };
@@ -324,7 +330,7 @@ fn drop_capabilities() -> io::Result<()> {
 }
 
 /// Installs a filter, with a listener if the kernel supports one.
-fn install(filter: &Filter) -> io::Result<Option<OwnedFd>> {
+fn install_filter(filter: &Filter) -> io::Result<Option<OwnedFd>> {
     let mut failed = io::Error::from(io::ErrorKind::Unsupported);
     for flags in LISTEN {
         match sys::seccomp(&filter.compile(flags != 0), flags) {
@@ -336,16 +342,16 @@ fn install(filter: &Filter) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Sends a message to the supervisor, with descriptors.
-fn send_message(line: &OwnedFd, message: &StartMessage, handed: &[OwnedFd]) -> io::Result<()> {
+fn send_message(line: &OwnedFd, message: &StartMessage, descriptors: &[OwnedFd]) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
-    if handed.is_empty() {
+    if descriptors.is_empty() {
         // Without the call that sends descriptors, which may be blocked already.
         send(line, &text, SendFlags::NOSIGNAL)?;
         return Ok(());
     }
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let fds: Vec<_> = handed.iter().map(|it| it.as_fd()).collect();
+    let fds: Vec<_> = descriptors.iter().map(|it| it.as_fd()).collect();
     control.push(SendAncillaryMessage::ScmRights(&fds));
     sendmsg(line, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())

@@ -19,7 +19,7 @@ use crate::{
     connect,
     filter::{CallVerdict, Filter},
     limits::RunLimits,
-    metadata::{self, Own},
+    metadata::{self, OwnFiles},
     order::Order,
     sys::{self, Answer, Notification},
     tree, usage,
@@ -31,7 +31,7 @@ pub(crate) struct CallListener {
     fd: OwnedFd,
     filter: Filter,
     /// The files that are the script's own.
-    own: Own,
+    own: OwnFiles,
     /// The process that holds all others.
     first: Pid,
     limits: RunLimits,
@@ -42,13 +42,13 @@ pub(crate) struct CallListener {
     /// The sizes of shared anonymous mappings that were allowed, largest first.
     shared: Vec<u64>,
     /// Whether no further group may be created.
-    closed: bool,
+    groups_forbidden: bool,
 }
 
 /// More processes than there can be.
 const ALL: u64 = 1 << 16;
 /// The maximum number of different refusals that are recorded.
-const NOTED: usize = 32;
+const MAX_DENIED: usize = 32;
 /// The maximum number of recorded sizes: further mappings each count as the smallest.
 const SIZES: usize = 4096;
 
@@ -66,19 +66,19 @@ impl CallListener {
         Self {
             fd,
             filter,
-            own: Own { directories, except },
+            own: OwnFiles { directories, except },
             first,
             limits: order.limits,
             proxy,
             groups: 1,
             shared: Vec::new(),
-            closed: false,
+            groups_forbidden: false,
         }
     }
 
     /// Allows no further group: processes that are being killed must not multiply.
-    pub(crate) fn close(&mut self) {
-        self.closed = true;
+    pub(crate) fn forbid_groups(&mut self) {
+        self.groups_forbidden = true;
     }
 
     /// Returns the sizes of shared anonymous mappings that were allowed, largest first.
@@ -89,7 +89,7 @@ impl CallListener {
     /// Answers a pending call.
     pub(crate) fn answer(&mut self, denied: &mut BTreeSet<String>) {
         // The caller may have been killed meanwhile.
-        let Ok(notification) = sys::notification(self.fd.as_fd()) else { return };
+        let Ok(notification) = sys::receive_notification(self.fd.as_fd()) else { return };
         let call = c_long::from(notification.data.nr);
         let (verdict, name) = self.filter.verdict(call, &notification.data.args);
         let answer = match verdict {
@@ -104,17 +104,17 @@ impl CallListener {
                 Ok(()) => Answer::Done,
                 Err(errno) => {
                     if errno == Errno::PERM {
-                        note(denied, described(name, &notification));
+                        record(denied, describe(name, &notification));
                     }
                     Answer::Fail(errno.raw_os_error())
                 }
             },
             CallVerdict::Connect if let Some(done) = self.connect(&notification) => done,
             CallVerdict::Deny | CallVerdict::Signal | CallVerdict::Group | CallVerdict::Connect => {
-                let what = described(name, &notification);
+                let what = describe(name, &notification);
                 // The C library tries this whenever it looks up a user.
                 if !what.contains("/nscd/") {
-                    note(denied, what);
+                    record(denied, what);
                 }
                 Answer::Fail(EPERM)
             }
@@ -136,9 +136,9 @@ impl CallListener {
     /// limit.
     fn has_room(&mut self) -> bool {
         if self.groups >= self.limits.processes {
-            self.groups = tree::groups(&self.processes()).len() as u64;
+            self.groups = tree::process_groups(&self.processes()).len() as u64;
         }
-        let has_room = !self.closed && self.groups < self.limits.processes;
+        let has_room = !self.groups_forbidden && self.groups < self.limits.processes;
         self.groups += u64::from(has_room);
         has_room
     }
@@ -147,11 +147,11 @@ impl CallListener {
     /// part of it is mapped, so it counts in full.
     fn can_share(&mut self, size: u64) -> bool {
         let most = self.limits.memory;
-        let fits = |held: u64| held.saturating_add(size) <= most;
-        let all = usage::largest(&self.shared, self.shared.len());
-        if !fits(all) {
-            let there = usage::shared_mappings(&self.processes());
-            if !fits(usage::largest(&self.shared, there)) {
+        let all = usage::sum_largest(&self.shared, self.shared.len());
+        if all.saturating_add(size) > most {
+            let existing = usage::shared_mappings(&self.processes());
+            let shared = usage::sum_largest(&self.shared, existing);
+            if shared.saturating_add(size) > most {
                 return false;
             }
         }
@@ -162,13 +162,13 @@ impl CallListener {
     }
 
     fn processes(&self) -> Vec<Pid> {
-        tree::below(self.first, self.limits.processes)
+        tree::descendants(self.first, self.limits.processes)
     }
 
     /// Whether a signal to this process, or to the sender's group, stays inside.
     fn is_inside(&self, target: i32) -> bool {
         let Some(pid) = Pid::from_raw(target.saturating_abs()) else { return target == 0 };
-        target != -1 && tree::below(self.first, ALL).contains(&pid)
+        target != -1 && tree::descendants(self.first, ALL).contains(&pid)
     }
 }
 
@@ -178,29 +178,29 @@ impl AsFd for CallListener {
     }
 }
 
-fn note(denied: &mut BTreeSet<String>, what: String) {
-    if denied.len() < NOTED {
+fn record(denied: &mut BTreeSet<String>, what: String) {
+    if denied.len() < MAX_DENIED {
         denied.insert(what);
     }
 }
 
 /// Describes a refused call, and its subject if known.
-fn described(name: &str, notification: &Notification) -> String {
+fn describe(name: &str, notification: &Notification) -> String {
     let name = name.strip_prefix("SYS_").unwrap_or(name);
     let arguments = &notification.data.args;
     let about = match name {
-        "socket" | "socketpair" => family(arguments[0] as i32).map(str::to_owned),
+        "socket" | "socketpair" => family_name(arguments[0] as i32).map(str::to_owned),
         "connect" | "bind" => {
             let (pid, at, length) = (notification.pid, arguments[1], arguments[2]);
-            let ipv4 = connect::address(pid, at, length).map(|it| it.to_string());
-            ipv4.or_else(|| address(pid, at, length))
+            let ipv4 = connect::requested_address(pid, at, length).map(|it| it.to_string());
+            ipv4.or_else(|| requested_path(pid, at, length))
         }
         _ => None,
     };
     about.map_or_else(|| name.to_owned(), |it| format!("{name} ({it})"))
 }
 
-fn family(number: i32) -> Option<&'static str> {
+fn family_name(number: i32) -> Option<&'static str> {
     Some(match number {
         libc::AF_UNIX => "unix",
         libc::AF_INET => "IPv4",
@@ -214,7 +214,7 @@ fn family(number: i32) -> Option<&'static str> {
 
 /// Returns the path of the socket that a process wanted to connect to. It may have changed
 /// meanwhile: good enough to report, not to decide by.
-fn address(pid: u32, at: u64, length: u64) -> Option<String> {
+fn requested_path(pid: u32, at: u64, length: u64) -> Option<String> {
     let mut bytes = vec![0; usize::try_from(length).ok().filter(|it| (3..=110).contains(it))?];
     File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, at).ok()?;
     let path = bytes.get(2..)?.split(|it| *it == 0).next()?;

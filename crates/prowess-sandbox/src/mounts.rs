@@ -50,21 +50,22 @@ pub(crate) const USER: u32 = 1000;
 
 /// Builds the root and enters it. The process has namespaces of its own.
 pub(crate) fn enter(order: &Order) -> Result<(), StartFailure> {
-    let failed = |what: &'static str| Component::Root.failed::<io::Error>(what);
     let root = order.root();
     let tree = Tree { root: &root };
-    tree.tmpfs("/", "mode=0755,size=4m,nr_inodes=16k").map_err(failed("mount a root"))?;
-    tree.system().map_err(failed("mount the system"))?;
-    tree.proc().map_err(failed("mount /proc"))?;
-    tree.devices().map_err(failed("mount devices"))?;
-    tree.bind(&order.temporary(), Path::new("/tmp"), WRITE).map_err(failed("mount /tmp"))?;
+    tree.mount_tmpfs("/", "mode=0755,size=4m,nr_inodes=16k")
+        .map_err(Component::Root.failed("mount a root"))?;
+    tree.mount_system().map_err(Component::Root.failed("mount the system"))?;
+    tree.mount_proc().map_err(Component::Root.failed("mount /proc"))?;
+    tree.mount_devices().map_err(Component::Root.failed("mount devices"))?;
+    tree.bind(&order.temporary(), Path::new("/tmp"), WRITE)
+        .map_err(Component::Root.failed("mount /tmp"))?;
     let mut layers = Layers::new(order);
-    for (path, attributes) in tree_of(order) {
+    for (path, attributes) in given_paths(order) {
         let is_layered = attributes == READ && order.layered.iter().any(|it| *it == *path);
         if is_layered && layers.mount(&path, &tree).is_ok() {
             continue;
         }
-        let what = format!("give `{}`", path.display());
+        let what = format!("mount `{}`", path.display());
         tree.bind(&path, &path, attributes).map_err(Component::Job.failed(what))?;
     }
     for path in order.hidden.iter().chain(&order.withheld) {
@@ -75,19 +76,17 @@ pub(crate) fn enter(order: &Order) -> Result<(), StartFailure> {
         // If the link cannot be created, the target is still accessible.
         let _ = tree.link(Path::new(target), Path::new(path));
     }
-    sys::mount_setattr(&c_path(&root), READ, false).map_err(failed("lock the root"))?;
-    pivot(&root).map_err(failed("change the root"))
+    sys::mount_setattr(&c_path(&root), READ, false)
+        .map_err(Component::Root.failed("make the root read-only"))?;
+    pivot(&root).map_err(Component::Root.failed("change the root"))
 }
 
 /// Returns all paths that the script is given, each directory before its content.
-fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
-    let paths = |paths: &[std::ffi::OsString], attributes| {
-        paths.iter().map(|it| (PathBuf::from(it), attributes)).collect::<Vec<_>>()
-    };
-    let mut all = paths(&order.reads, READ);
+fn given_paths(order: &Order) -> Vec<(PathBuf, u64)> {
+    let mut all: Vec<_> = order.reads.iter().map(|it| (PathBuf::from(it), READ)).collect();
     all.push((order.given_dir(), READ));
     all.push((order.work(), WRITE));
-    all.extend(paths(&order.writes, WRITE));
+    all.extend(order.writes.iter().map(|it| (PathBuf::from(it), WRITE)));
     // Read-only paths inside of writable ones stay in place too. Of equal paths, the last is on
     // top.
     let mut known: HashMap<PathBuf, u64> = all.iter().cloned().collect();
@@ -135,7 +134,7 @@ impl<'o> Layers<'o> {
         let lower = File::open(path)?;
         let folder = match &self.folder {
             Some(folder) => folder,
-            None => self.folder.insert(self.make()?),
+            None => self.folder.insert(self.make_folder()?),
         };
         // By descriptor, because a path may contain the separators of options.
         let layers = format!("/proc/self/fd/{}/{}", folder.as_raw_fd(), self.count);
@@ -143,7 +142,7 @@ impl<'o> Layers<'o> {
         let [upper, work] = ["upper", "work"].map(|it| format!("{layers}-{it}"));
         fs::create_dir(&upper)?;
         fs::create_dir(&work)?;
-        tree.make(path)?;
+        tree.make_directory(path)?;
         let lower = lower.as_raw_fd();
         // The layer is discarded, so nothing has to be written to disk.
         let options = format!(
@@ -155,7 +154,7 @@ impl<'o> Layers<'o> {
     }
 
     /// Creates the folder for layers, no larger than the script may write in total.
-    fn make(&self) -> io::Result<File> {
+    fn make_folder(&self) -> io::Result<File> {
         let limits = &self.order.limits;
         let size = limits.work.min(limits.memory / 2).max(64 << 10);
         let options = format!("mode=0700,size={size},nr_inodes={LAYER_FILES}");
@@ -177,7 +176,7 @@ impl Tree<'_> {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    fn tmpfs(&self, path: &str, options: &str) -> io::Result<()> {
+    fn mount_tmpfs(&self, path: &str, options: &str) -> io::Result<()> {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         let options = CString::new(options)?;
         Ok(mount("tmpfs", self.inside(Path::new(path)), "tmpfs", flags, options.as_c_str())?)
@@ -187,7 +186,7 @@ impl Tree<'_> {
     fn bind(&self, source: &Path, path: &Path, attributes: u64) -> io::Result<()> {
         let target = self.inside(path);
         if fs::metadata(source)?.is_dir() {
-            self.make(path)?;
+            self.make_directory(path)?;
         } else {
             self.make_parent(path)?;
             // It may exist already, in a directory that is read-only.
@@ -222,12 +221,12 @@ impl Tree<'_> {
     }
 
     fn make_parent(&self, path: &Path) -> io::Result<()> {
-        self.make(path.parent().unwrap_or(path))
+        self.make_directory(path.parent().unwrap_or(path))
     }
 
     /// Creates a directory and its parents. A link on the path is not followed: at this point it
     /// would still lead outside.
-    fn make(&self, path: &Path) -> io::Result<()> {
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
         let mut made = self.root.to_owned();
         for name in path.components().skip(1) {
             made.push(name);
@@ -241,7 +240,7 @@ impl Tree<'_> {
     }
 
     /// Mounts the system directories, as they are outside: a link stays a link.
-    fn system(&self) -> io::Result<()> {
+    fn mount_system(&self) -> io::Result<()> {
         for path in SYSTEM.iter().chain(ETC).map(Path::new) {
             let Ok(metadata) = fs::symlink_metadata(path) else { continue };
             if metadata.is_symlink() {
@@ -258,7 +257,7 @@ impl Tree<'_> {
         fs::write(etc.join("hosts"), "127.0.0.1 localhost\n::1 localhost\n")
     }
 
-    fn proc(&self) -> io::Result<()> {
+    fn mount_proc(&self) -> io::Result<()> {
         let path = self.inside(Path::new("/proc"));
         fs::create_dir(&path)?;
         // Read-only, because a user who is root outside owns the settings in there. Processes that
@@ -268,7 +267,7 @@ impl Tree<'_> {
         Ok(mount("proc", &path, "proc", flags, c"hidepid=4")?)
     }
 
-    fn devices(&self) -> io::Result<()> {
+    fn mount_devices(&self) -> io::Result<()> {
         let dev = self.inside(Path::new("/dev"));
         fs::create_dir(&dev)?;
         for device in DEVICES.iter().map(Path::new) {
@@ -282,7 +281,7 @@ impl Tree<'_> {
             symlink(format!("/proc/self/fd{rest}"), dev.join(name))?;
         }
         fs::create_dir(dev.join("shm"))?;
-        self.tmpfs("/dev/shm", "mode=1777,size=64m,nr_inodes=4k")
+        self.mount_tmpfs("/dev/shm", "mode=1777,size=64m,nr_inodes=4k")
     }
 }
 

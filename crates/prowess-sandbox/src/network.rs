@@ -53,7 +53,7 @@ pub struct ScriptConnection {
 
 /// The socket at which a program asks for connections.
 #[derive(Debug)]
-pub(crate) struct Entrance {
+pub(crate) struct ProxySocket {
     pub(crate) socket: TcpListener,
     /// The password that keeps out other programs that could connect.
     pub(crate) password: Option<String>,
@@ -66,7 +66,7 @@ impl Network {
             Self::None => None,
             Self::Proxy(_) => {
                 let mut bytes = [0; 16];
-                rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
+                getrandom::fill(&mut bytes).ok()?;
                 Some(bytes.iter().map(|it| format!("{it:02x}")).collect())
             }
         }
@@ -88,22 +88,22 @@ impl Network {
         }
     }
 
-    /// Waits for a run, and serves its entrance meanwhile. Returns its connections, and the number
+    /// Waits for a run, and serves its socket meanwhile. Returns its connections, and the number
     /// of those that are not listed.
-    pub(crate) async fn during<T>(
+    pub(crate) async fn serve_during<T>(
         &self,
-        entrance: Receiver<Entrance>,
+        socket: Receiver<ProxySocket>,
         run: impl Future<Output = T>,
     ) -> (T, (Vec<ScriptConnection>, u64)) {
         match self {
             Self::None => {
-                drop(entrance);
+                drop(socket);
                 (run.await, (Vec::new(), 0))
             }
             Self::Proxy(proxy) => {
                 let session = proxy.session();
                 let serve = async {
-                    if let Ok(Entrance { socket, password }) = entrance.await {
+                    if let Ok(ProxySocket { socket, password }) = socket.await {
                         session.serve(socket, password).await;
                     }
                     std::future::pending().await

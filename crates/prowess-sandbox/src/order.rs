@@ -74,7 +74,7 @@ pub(crate) enum Reply {
 pub(crate) struct RunEnd {
     pub(crate) level: SandboxLevel,
     /// The optional features of the machine.
-    pub(crate) given: MachineFeatures,
+    pub(crate) features: MachineFeatures,
     pub(crate) exit: Exit,
     pub(crate) stopped: Option<StopCause>,
     /// The refused actions, each once.
@@ -110,8 +110,7 @@ pub(crate) enum Exit {
 /// The reason a run was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StopCause {
-    /// It was cancelled.
-    Unwanted,
+    Cancelled,
     Time,
     Idle,
     Memory,
@@ -194,14 +193,14 @@ pub(crate) const IDLE: u8 = b'i';
 pub(crate) const CANCEL: u8 = b'c';
 
 /// Encodes a message, preceded by its length.
-pub(crate) fn framed(message: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let body = serde_json::to_vec(message)?;
     let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     Ok([&length.to_le_bytes(), body.as_slice()].concat())
 }
 
 pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    to.write_all(&framed(message)?)
+    to.write_all(&encode(message)?)
 }
 
 /// Sends a descriptor after a message.

@@ -15,54 +15,59 @@ use crate::{
 
 /// Tries both levels without a program.
 pub(crate) fn probe(launcher: &Launcher) -> SandboxSupport {
-    let tried =
-        [SandboxLevel::Strong, SandboxLevel::Landlock].map(|it| (it, attempt(launcher, it)));
-    let reached = tried.iter().find(|it| it.1.is_ok()).map(|it| it.0);
-    let [(_, strong), (_, landlock)] = tried;
-    SandboxSupport {
-        level: reached.unwrap_or(SandboxLevel::None),
-        checks: checks(&strong, &landlock),
-    }
+    let strong = try_level(launcher, SandboxLevel::Strong);
+    let landlock = try_level(launcher, SandboxLevel::Landlock);
+    let level = match (&strong, &landlock) {
+        (Ok(_), _) => SandboxLevel::Strong,
+        (_, Ok(_)) => SandboxLevel::Landlock,
+        _ => SandboxLevel::None,
+    };
+    SandboxSupport { level, checks: checks(&strong, &landlock) }
 }
 
-fn attempt(launcher: &Launcher, level: SandboxLevel) -> Result<MachineFeatures, StartFailure> {
-    let start = |launcher: &Launcher| -> io::Result<Reply> {
-        let work = Work::new()?;
-        let order = Order {
-            argv: Vec::new(),
-            env: [].into(),
-            directory: work.path().into(),
-            interactive: false,
-            has_stdin: false,
-            path: Vec::new(),
-            home: None,
-            reads: Vec::new(),
-            writes: Vec::new(),
-            layered: Vec::new(),
-            hidden: Vec::new(),
-            withheld: Vec::new(),
-            links: Vec::new(),
-            base: work.base().into(),
-            limits: RunLimits::default(),
-            network: None,
-            levels: vec![level],
-        };
-        let (mut command, mut control) = launcher.command()?;
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let reply = send(&mut control, &order).and_then(|()| receive(&mut control));
-        drop(control);
-        child.wait()?;
-        reply
-    };
-    match start(launcher).map_err(Component::Process.failed("start the launcher"))? {
-        Reply::Ended(ended) => Ok(ended.given),
+fn try_level(launcher: &Launcher, level: SandboxLevel) -> Result<MachineFeatures, StartFailure> {
+    match launch_nothing(launcher, level)
+        .map_err(Component::Process.failed("start the launcher"))?
+    {
+        Reply::Ended(ended) => Ok(ended.features),
         Reply::Failed(failure) => Err(failure),
         Reply::Unavailable(missing) => {
             let missing = missing.into_iter().next().map(|it| it.1);
-            Err(missing
-                .unwrap_or_else(|| Component::Process.failed("try")(io::Error::other("nothing"))))
+            Err(missing.unwrap_or_else(|| {
+                Component::Process.failed("try any level")(io::Error::other("no level to try"))
+            }))
         }
     }
+}
+
+/// Starts the launcher without a program; returns its reply.
+fn launch_nothing(launcher: &Launcher, level: SandboxLevel) -> io::Result<Reply> {
+    let work = Work::new()?;
+    let order = Order {
+        argv: Vec::new(),
+        env: [].into(),
+        directory: work.path().into(),
+        interactive: false,
+        has_stdin: false,
+        path: Vec::new(),
+        home: None,
+        reads: Vec::new(),
+        writes: Vec::new(),
+        layered: Vec::new(),
+        hidden: Vec::new(),
+        withheld: Vec::new(),
+        links: Vec::new(),
+        base: work.base().into(),
+        limits: RunLimits::default(),
+        network: None,
+        levels: vec![level],
+    };
+    let (mut command, mut control) = launcher.command()?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let reply = send(&mut control, &order).and_then(|()| receive(&mut control));
+    drop(control);
+    child.wait()?;
+    reply
 }
 
 /// Returns a check for each component, in the order of the attempts, from the results of both
@@ -72,29 +77,10 @@ fn checks(
     landlock: &Result<MachineFeatures, StartFailure>,
 ) -> Vec<FeatureCheck> {
     let best = strong.as_ref().or(landlock.as_ref()).ok();
-    let check = |name,
-                 component: Component,
-                 needed: &[&Result<MachineFeatures, StartFailure>],
-                 detail: &str| {
-        let failed =
-            needed.iter().find_map(|it| it.as_ref().err().filter(|it| it.component == component));
-        // An earlier step may have failed.
-        let given = if failed.is_some() {
-            Some(false)
-        } else {
-            needed.iter().any(|it| it.is_ok()).then_some(true)
-        };
-        let detail = match failed {
-            Some(failure) => format!("cannot {}: {}", failure.what, why(failure)),
-            None if given.is_none() => "not reached".to_owned(),
-            None => detail.to_owned(),
-        };
-        FeatureCheck { name, given, detail, remedy: failed.map(|it| remedy(it, &Machine::look())) }
-    };
     let version = best.map_or(0, |it| it.rules);
     let rules = format!(
-        "version {version}; without namespaces a script still sees which files there are outside, \
-         and their metadata, and has no shared memory"
+        "version {version}; without namespaces, scripts can still list files outside and read \
+         their metadata, and have no shared memory"
     );
     let listener = best.is_some_and(|it| it.listener);
     vec![
@@ -107,18 +93,46 @@ fn checks(
         check("root", Component::Root, &[strong], "a minimal root by pivot_root"),
         check("landlock", Component::Rules, &[landlock], &rules),
         check("seccomp", Component::Filter, &[strong, landlock], "a filter of system calls"),
-        limits(best),
+        limits_check(best),
         FeatureCheck {
             name: "notifications",
-            given: best.map(|_| listener),
-            detail: "an outcome names the calls that were refused".to_owned(),
+            supported: best.map(|_| listener),
+            detail: "outcomes name refused system calls".to_owned(),
             remedy: None,
         },
     ]
 }
 
+/// Returns the check of a component, from the results of the levels that need it.
+fn check(
+    name: &'static str,
+    component: Component,
+    levels: &[&Result<MachineFeatures, StartFailure>],
+    detail: &str,
+) -> FeatureCheck {
+    let failure =
+        levels.iter().find_map(|it| it.as_ref().err().filter(|it| it.component == component));
+    if let Some(failure) = failure {
+        return FeatureCheck {
+            name,
+            supported: Some(false),
+            detail: format!("cannot {}: {}", failure.what, cause(failure)),
+            remedy: Some(remedy(failure, &Machine::inspect())),
+        };
+    }
+    // An earlier step may have failed.
+    let is_reached = levels.iter().any(|it| it.is_ok());
+    let detail = if is_reached { detail } else { "not reached" };
+    FeatureCheck {
+        name,
+        supported: is_reached.then_some(true),
+        detail: detail.to_owned(),
+        remedy: None,
+    }
+}
+
 /// Returns the check of how limits of memory and processes are enforced.
-fn limits(best: Option<&MachineFeatures>) -> FeatureCheck {
+fn limits_check(best: Option<&MachineFeatures>) -> FeatureCheck {
     let way = best.map(|it| it.limits);
     let detail = match way {
         None => "not reached".to_owned(),
@@ -134,22 +148,22 @@ fn limits(best: Option<&MachineFeatures>) -> FeatureCheck {
          `systemd-run --user --scope`"
             .to_owned()
     });
-    FeatureCheck { name: "limits", given: way.map(|_| true), detail, remedy }
+    FeatureCheck { name: "limits", supported: way.map(|_| true), detail, remedy }
 }
 
 /// Returns the error that no level is available, with advice.
 pub(crate) fn unavailable(missing: &[(SandboxLevel, StartFailure)]) -> SandboxError {
-    let reason = |(level, it): &(SandboxLevel, StartFailure)| {
-        format!("`{level}` cannot {}: {}", it.what, why(it))
-    };
-    let reasons: Vec<String> = missing.iter().map(reason).collect();
-    let machine = Machine::look();
+    let reasons: Vec<String> = missing
+        .iter()
+        .map(|(level, it)| format!("`{level}` cannot {}: {}", it.what, cause(it)))
+        .collect();
+    let machine = Machine::inspect();
     // The first is the stronger level, so its advice is better.
     let remedy = missing.first().map_or_else(String::new, |it| remedy(&it.1, &machine));
     SandboxError::Unavailable { reason: reasons.join("; "), remedy }
 }
 
-fn why(failure: &StartFailure) -> String {
+fn cause(failure: &StartFailure) -> String {
     let error = failure.error().to_string();
     error.split(" (os error").next().unwrap_or(&error).to_lowercase()
 }
@@ -164,19 +178,21 @@ struct Machine {
 }
 
 impl Machine {
-    fn look() -> Self {
-        let value =
-            |path: &str| fs::read_to_string(path).ok().and_then(|it| it.trim().parse().ok());
-        let is = |path, number: u64| value(path) == Some(number);
+    fn inspect() -> Self {
         Self {
-            apparmor_restricts: is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1),
-            no_user_namespaces: is("/proc/sys/user/max_user_namespaces", 0),
-            no_clone: is("/proc/sys/kernel/unprivileged_userns_clone", 0),
+            apparmor_restricts: setting("kernel/apparmor_restrict_unprivileged_userns") == Some(1),
+            no_user_namespaces: setting("user/max_user_namespaces") == Some(0),
+            no_clone: setting("kernel/unprivileged_userns_clone") == Some(0),
             container: ["/.dockerenv", "/run/.containerenv"]
                 .iter()
                 .any(|it| Path::new(it).exists()),
         }
     }
+}
+
+/// Returns a setting of the kernel.
+fn setting(name: &str) -> Option<u64> {
+    fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?.trim().parse().ok()
 }
 
 /// Returns advice about a missing component, in one line.
@@ -193,9 +209,9 @@ fn remedy(failure: &StartFailure, machine: &Machine) -> String {
              `sysctl kernel.apparmor_restrict_unprivileged_userns=0` as root"
         }
         Component::Namespaces | Component::Root if machine.container => {
-            "start the container so that it may make user namespaces and mount /proc (in Docker: \
-             `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or with a \
-             filter that allows Landlock"
+            "allow the container to create user namespaces and mount /proc (in Docker: \
+             `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or start \
+             it with a seccomp profile that allows Landlock"
         }
         Component::Namespaces | Component::Root => {
             "allow unprivileged user namespaces, on Linux 5.12 or newer"
@@ -203,10 +219,14 @@ fn remedy(failure: &StartFailure, machine: &Machine) -> String {
         Component::Rules if failure.errno == Some(libc::EOPNOTSUPP) => {
             "use Linux 6.7 or newer, and boot it with `landlock` in `lsm=`"
         }
-        Component::Rules => "use Linux 6.7 or newer with Landlock, and let no container filter it",
-        Component::Filter => "use a kernel with seccomp filters, and let no container forbid them",
+        Component::Rules => {
+            "use Linux 6.7 or newer with Landlock; in a container, make sure it is not blocked"
+        }
+        Component::Filter => {
+            "use a kernel with seccomp filters; in a container, make sure they are not blocked"
+        }
         Component::Process | Component::Job | Component::Group => {
-            "see whether the program and its temporary directory are usable"
+            "check that the program can be run and that its temporary directory is writable"
         }
     };
     advice.to_owned()

@@ -17,7 +17,7 @@ pub enum RewriteError {
     /// It is not writable, at least for this user.
     #[error("it is read-only")]
     ReadOnly,
-    /// It does not hold any more what was read.
+    /// Its content is no longer what was read.
     #[error("another program has changed it in the meantime")]
     Changed,
     /// It could not be reached or written.
@@ -57,12 +57,12 @@ impl Root {
         let directory = folder.as_fd();
         rename_noreplace(directory, name.as_os_str(), directory, new.as_ref())
             .and_then(|()| rustix::fs::fsync(directory))
-            .map_err(|errno| RootError::Io { path: path.to_owned(), source: errno.into() })
+            .map_err(|errno| RootError::io(path, errno))
     }
 
     /// Returns the folder of a path, and its name there.
     fn folder_and_name(&self, path: &Path) -> Result<(Self, PathBuf), RootError> {
-        let name = path.file_name().ok_or_else(|| RootError::Outside { path: path.to_owned() })?;
+        let name = path.file_name().ok_or_else(|| RootError::outside(path))?;
         let folder = self.directory(path.parent().unwrap_or(Path::new("")), Links::Never)?;
         Ok((folder, name.into()))
     }

@@ -34,7 +34,7 @@ pub struct Root {
     directory: OwnedFd,
     path: PathBuf,
     /// The path by which the host opened it.
-    named: PathBuf,
+    given_path: PathBuf,
 }
 
 /// The treatment of links on a path.
@@ -83,7 +83,7 @@ pub enum RootError {
         path: PathBuf,
     },
     /// The system reported an error.
-    #[error("cannot use `{}`", path.display())]
+    #[error("cannot access `{}`", path.display())]
     Io {
         /// The path, as given.
         path: PathBuf,
@@ -97,16 +97,28 @@ impl RootError {
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
+
+    pub(crate) fn outside(path: &Path) -> Self {
+        Self::Outside { path: path.to_owned() }
+    }
+
+    pub(crate) fn io(path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::Io { path: path.to_owned(), source: source.into() }
+    }
+
+    /// Returns the error of a path that may lead outside.
+    fn unopened(path: &Path, errno: Errno) -> Self {
+        match errno {
+            Errno::XDEV | Errno::LOOP => Self::outside(path),
+            errno => Self::io(path, errno),
+        }
+    }
 }
 
 impl Root {
     /// Opens a directory. This path is the host's own: links on it are followed.
     pub fn open(path: &Path) -> Result<Self, RootError> {
-        let failed = |source| RootError::Io { path: path.to_owned(), source };
-        let named = std::path::absolute(path).map_err(failed)?;
-        let path = std::fs::canonicalize(path).map_err(failed)?;
-        let directory = rustix::fs::open(&path, DIRECTORY, Mode::empty());
-        Ok(Self { directory: directory.map_err(|it| failed(it.into()))?, path, named })
+        open_root(path).map_err(|error| RootError::io(path, error))
     }
 
     /// Returns its path, without links.
@@ -122,34 +134,35 @@ impl Root {
     /// Returns the rest of an absolute path below this directory, by the given or the resolved path
     /// of the directory.
     pub fn within<'p>(&self, path: &'p Path) -> Option<&'p Path> {
-        [&self.path, &self.named].into_iter().find_map(|own| path.strip_prefix(own).ok())
+        [&self.path, &self.given_path].into_iter().find_map(|own| path.strip_prefix(own).ok())
     }
 
     /// Resolves every link of a path: returns a path inside, without links.
     pub fn real(&self, path: &Path) -> Result<PathBuf, RootError> {
-        let outside = || RootError::Outside { path: path.to_owned() };
-        let mut rest: Vec<OsString> = parts(path)?.into_iter().rev().map(OsString::from).collect();
+        let mut rest: Vec<OsString> = names(path)?.into_iter().rev().map(OsString::from).collect();
         let mut real = PathBuf::new();
         let mut links = 0;
         while let Some(name) = rest.pop() {
             if name == ".." {
-                real.pop().then_some(()).ok_or_else(outside)?;
+                if !real.pop() {
+                    return Err(RootError::outside(path));
+                }
                 continue;
             }
             real.push(name);
             let target = match rustix::fs::readlinkat(&self.directory, &real, Vec::new()) {
                 Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
                 Err(Errno::INVAL) => continue,
-                Err(errno) => return Err(refused(path, errno)),
+                Err(errno) => return Err(RootError::unopened(path, errno)),
             };
             links += 1;
             if links > MAX_LINKS {
-                return Err(outside());
+                return Err(RootError::outside(path));
             }
             real.pop();
             let mut target = target.as_path();
             if target.is_absolute() {
-                target = self.within(target).ok_or_else(outside)?;
+                target = self.within(target).ok_or_else(|| RootError::outside(path))?;
                 real.clear();
             }
             let names = target.components().rev().filter(|it| *it != Component::CurDir);
@@ -161,7 +174,7 @@ impl Root {
     /// Opens a regular file for reading. A pipe or device is refused without blocking.
     pub fn file(&self, path: &Path, links: Links) -> Result<File, RootError> {
         let file = self.resolve(path, FILE, links)?;
-        let stat = rustix::fs::fstat(&file).map_err(|it| failed(path, it))?;
+        let stat = rustix::fs::fstat(&file).map_err(|errno| RootError::io(path, errno))?;
         if kind(&stat) != FileType::RegularFile {
             return Err(RootError::NotRegular { path: path.to_owned() });
         }
@@ -189,11 +202,10 @@ impl Root {
         limit: usize,
     ) -> Result<DirectoryPage, RootError> {
         let directory = self.resolve(path, DIRECTORY, links)?;
-        let failed = |errno| failed(path, errno);
         let most = offset.saturating_add(limit);
         let (mut names, mut total) = (BTreeSet::new(), 0);
-        for entry in Dir::read_from(&directory).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        for entry in Dir::read_from(&directory).map_err(|errno| RootError::io(path, errno))? {
+            let entry = entry.map_err(|errno| RootError::io(path, errno))?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
@@ -217,17 +229,18 @@ impl Root {
 
     /// Creates a directory and its parents; returns it open. No link is followed.
     pub fn make_directory(&self, path: &Path) -> Result<Self, RootError> {
-        let failed = |errno| failed(path, errno);
         // Opened anew, because a lock belongs to the open file description.
-        let mut directory = open_name(self.as_fd(), OsStr::new("."), DIRECTORY).map_err(failed)?;
-        for name in parts(path)? {
+        let mut directory = open_name(self.as_fd(), OsStr::new("."), DIRECTORY)
+            .map_err(|errno| RootError::io(path, errno))?;
+        for name in names(path)? {
             match rustix::fs::mkdirat(&directory, name, Mode::from(0o777)) {
-                Ok(()) => rustix::fs::fsync(&directory).map_err(failed)?,
                 Err(Errno::EXIST) => {}
-                Err(errno) => return Err(failed(errno)),
+                made => made
+                    .and_then(|()| rustix::fs::fsync(&directory))
+                    .map_err(|errno| RootError::io(path, errno))?,
             }
             directory = open_name(directory.as_fd(), name, DIRECTORY)
-                .map_err(|errno| refused(path, errno))?;
+                .map_err(|errno| RootError::unopened(path, errno))?;
         }
         Ok(self.inside(directory, path))
     }
@@ -235,7 +248,7 @@ impl Root {
     /// Writes a file atomically, and creates its parent directories. A link of its name is refused.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), RootError> {
         let (parent, name) = self.parent(path)?;
-        Draft::new(&parent.directory, name, path, bytes)?.keep()
+        Draft::new(&parent.directory, name, path, bytes)?.commit()
     }
 
     /// Writes a file if `is_wanted` accepts the current one, and returns whether it did. The check
@@ -247,38 +260,38 @@ impl Root {
         is_wanted: impl FnOnce(Option<File>) -> io::Result<bool>,
     ) -> Result<bool, RootError> {
         let (parent, name) = self.parent(path)?;
-        lock(&parent.directory).map_err(|errno| failed(path, errno))?;
+        lock(&parent.directory).map_err(|errno| RootError::io(path, errno))?;
         draft::sweep(&parent.directory, name);
         let draft = Draft::new(&parent.directory, name, path, bytes)?;
         let old = match open_name(parent.as_fd(), name, FILE) {
             Ok(old) => Some(File::from(old)),
             Err(Errno::NOENT) => None,
-            Err(errno) => return Err(refused(path, errno)),
+            Err(errno) => return Err(RootError::unopened(path, errno)),
         };
-        if !is_wanted(old).map_err(|source| RootError::Io { path: path.to_owned(), source })? {
+        if !is_wanted(old).map_err(|error| RootError::io(path, error))? {
             return Ok(false);
         }
-        draft.keep().map(|()| true)
+        draft.commit().map(|()| true)
     }
 
     /// Returns the directory of a file, created if necessary, and the file's name.
     fn parent<'p>(&self, path: &'p Path) -> Result<(Self, &'p OsStr), RootError> {
-        let name = path.file_name().ok_or_else(|| RootError::Outside { path: path.to_owned() })?;
+        let name = path.file_name().ok_or_else(|| RootError::outside(path))?;
         Ok((self.make_directory(path.parent().unwrap_or(Path::new("")))?, name))
     }
 
     fn inside(&self, directory: OwnedFd, path: &Path) -> Self {
-        Self { directory, path: self.path.join(path), named: self.named.join(path) }
+        Self { directory, path: self.path.join(path), given_path: self.given_path.join(path) }
     }
 
     /// Opens the target of a path, if it is inside.
     fn resolve(&self, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, RootError> {
-        parts(path)?;
+        names(path)?;
         let opened = match self.open_plain(path, flags) {
             Err(Errno::LOOP) if links == Links::Inside => self.open_plain(&self.real(path)?, flags),
             opened => opened,
         };
-        opened.map_err(|errno| refused(path, errno))
+        opened.map_err(|errno| RootError::unopened(path, errno))
     }
 
     /// Opens a path that contains no link.
@@ -318,6 +331,13 @@ const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 /// The flags for opening a directory.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+fn open_root(path: &Path) -> io::Result<Root> {
+    let given_path = std::path::absolute(path)?;
+    let path = std::fs::canonicalize(path)?;
+    let directory = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
+    Ok(Root { directory, path, given_path })
+}
 
 /// Opens a name in a directory; a link of that name is refused.
 fn open_name(directory: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -363,32 +383,20 @@ fn lock(directory: &OwnedFd) -> Result<(), Errno> {
 }
 
 /// Splits a relative path into names.
-fn parts(path: &Path) -> Result<Vec<&OsStr>, RootError> {
-    let mut parts = Vec::new();
+fn names(path: &Path) -> Result<Vec<&OsStr>, RootError> {
+    let mut names = Vec::new();
     for part in path.components() {
         match part {
-            Component::Normal(name) => parts.push(name),
+            Component::Normal(name) => names.push(name),
             Component::CurDir => {}
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                return Err(RootError::Outside { path: path.to_owned() });
+                return Err(RootError::outside(path));
             }
         }
     }
-    Ok(parts)
+    Ok(names)
 }
 
 fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
-}
-
-fn failed(path: &Path, errno: Errno) -> RootError {
-    RootError::Io { path: path.to_owned(), source: errno.into() }
-}
-
-/// Returns the error of a path that may lead outside.
-fn refused(path: &Path, errno: Errno) -> RootError {
-    match errno {
-        Errno::XDEV | Errno::LOOP => RootError::Outside { path: path.to_owned() },
-        errno => failed(path, errno),
-    }
 }

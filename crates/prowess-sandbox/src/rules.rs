@@ -28,16 +28,15 @@ pub(crate) const SIGNALS: i32 = 6;
 /// Applies the rules to this process and its descendants, as far as the kernel supports them;
 /// returns its version.
 pub(crate) fn restrict(order: &Order, level: SandboxLevel) -> Result<i32, StartFailure> {
-    let failed = |error| Component::Rules.failed::<io::Error>("use Landlock")(error);
-    let status = apply(order, level).map_err(|error| failed(io::Error::other(error)))?;
-    let number = |errno| failed(io::Error::from_raw_os_error(errno));
-    match status {
-        LandlockStatus::Available { effective_abi, kernel_abi } => {
-            Ok(kernel_abi.unwrap_or(effective_abi as i32))
+    let error = match apply(order, level) {
+        Ok(LandlockStatus::Available { effective_abi, kernel_abi }) => {
+            return Ok(kernel_abi.unwrap_or(effective_abi as i32));
         }
-        LandlockStatus::NotEnabled => Err(number(libc::EOPNOTSUPP)),
-        LandlockStatus::NotImplemented => Err(number(libc::ENOSYS)),
-    }
+        Ok(LandlockStatus::NotEnabled) => io::Error::from_raw_os_error(libc::EOPNOTSUPP),
+        Ok(LandlockStatus::NotImplemented) => io::Error::from_raw_os_error(libc::ENOSYS),
+        Err(error) => io::Error::other(error),
+    };
+    Err(Component::Rules.failed("use Landlock")(error))
 }
 
 fn apply(order: &Order, level: SandboxLevel) -> Result<LandlockStatus, RulesetError> {
@@ -55,11 +54,10 @@ fn apply(order: &Order, level: SandboxLevel) -> Result<LandlockStatus, RulesetEr
     };
     let (reads, mut read_through) = around(reads, &hidden);
     let (writes, write_through) = around(writes, &hidden);
-    let holds_withheld =
-        |it: &PathBuf| order.withheld.iter().any(|own| Path::new(own).starts_with(it));
     // A process that could write there could also write to withheld paths.
-    let (closed, write_through): (Vec<_>, Vec<_>) =
-        write_through.into_iter().partition(holds_withheld);
+    let (closed, write_through): (Vec<_>, Vec<_>) = write_through
+        .into_iter()
+        .partition(|it| order.withheld.iter().any(|own| Path::new(own).starts_with(it)));
     read_through.extend(closed);
     // A rule about a directory applies to everything in it.
     let unread = all & !(AccessFs::ReadFile | AccessFs::Execute);

@@ -30,10 +30,10 @@ impl RunningProgram {
         T: Future<Output = Result<RunResult, SandboxError>> + Send + 'static,
     {
         let cancel = Arc::new(Notify::new());
-        let (tell, ending) = watch::channel(None);
+        let (sender, ending) = watch::channel(None);
         let run = run(cancel.clone());
         let task = tokio::spawn(async move {
-            tell.send_replace(Some(run.await.map_err(Arc::new)));
+            sender.send_replace(Some(run.await.map_err(Arc::new)));
         });
         Self { cancel, ending: ProgramEnd(ending), task: task.abort_handle() }
     }

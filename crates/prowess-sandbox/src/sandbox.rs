@@ -41,11 +41,11 @@ impl Sandbox {
     /// Runs programs unconfined: with limits and an environment of their own, but with all
     /// permissions of the user. For a single run that the user explicitly asked for.
     #[must_use]
-    pub fn without(self) -> Self {
+    pub fn unconfined(self) -> Self {
         Self { least: SandboxLevel::None, most: SandboxLevel::None, ..self }
     }
 
-    /// Always confines programs, even after [`without`](Self::without).
+    /// Always confines programs, even after [`unconfined`](Self::unconfined).
     #[must_use]
     pub fn confined(self) -> Self {
         let most = if self.most == SandboxLevel::None { SandboxLevel::Strong } else { self.most };

@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct Streams {
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
-    most: u64,
+    limit: u64,
     idle: Option<Duration>,
     chunks: Option<UnboundedSender<Chunk>>,
 }
@@ -34,9 +34,9 @@ const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Streams {
     pub(crate) fn new(limits: &RunLimits, chunks: Option<UnboundedSender<Chunk>>) -> Self {
-        let most = limits.output;
-        let (stdout, stderr) = (Capture::new(most), Capture::new(most));
-        Self { stdout, stderr, most, idle: limits.idle, chunks }
+        let limit = limits.output;
+        let (stdout, stderr) = (Capture::new(limit), Capture::new(limit));
+        Self { stdout, stderr, limit, idle: limits.idle, chunks }
     }
 
     /// Captures output until there is a reply, and then the rest. Asks the supervisor to stop the
@@ -62,13 +62,13 @@ impl Streams {
                     let bytes = &out[..count?];
                     out_open = !bytes.is_empty();
                     self.pass_on(Chunk::Stdout, self.stdout.total(), bytes);
-                    self.stdout.take(bytes);
+                    self.stdout.push(bytes);
                 }
                 count = stderr.read(&mut err), if err_open => {
                     let bytes = &err[..count?];
                     err_open = !bytes.is_empty();
                     self.pass_on(Chunk::Stderr, self.stderr.total(), bytes);
-                    self.stderr.take(bytes);
+                    self.stderr.push(bytes);
                 }
                 it = &mut reply, if replied.is_none() => {
                     replied = Some(it?);
@@ -97,8 +97,8 @@ impl Streams {
     pub(crate) fn pass_on_ends(&self) {
         let Some(chunks) = &self.chunks else { return };
         let ends = [
-            Chunk::Stdout(self.stdout.behind(self.most)),
-            Chunk::Stderr(self.stderr.behind(self.most)),
+            Chunk::Stdout(self.stdout.after(self.limit)),
+            Chunk::Stderr(self.stderr.after(self.limit)),
         ];
         // The receiver may be gone.
         ends.into_iter().filter(|it| !it.bytes().is_empty()).for_each(|it| _ = chunks.send(it));
@@ -106,7 +106,7 @@ impl Streams {
 
     /// Passes on output up to the limit, so that no receiver has to hold more.
     fn pass_on(&self, chunk: fn(Vec<u8>) -> Chunk, before: u64, bytes: &[u8]) {
-        let room = usize::try_from(self.most.saturating_sub(before)).unwrap_or(usize::MAX);
+        let room = usize::try_from(self.limit.saturating_sub(before)).unwrap_or(usize::MAX);
         let bytes = &bytes[..room.min(bytes.len())];
         if let Some(chunks) = self.chunks.as_ref().filter(|_| !bytes.is_empty()) {
             // The receiver may be gone.

@@ -37,12 +37,12 @@ use crate::{
     listener::CallListener,
     order::{
         CANCEL, Component, Enforcement, Exit, IDLE, MachineFeatures, Order, Reply, RunEnd,
-        StartFailure, StopCause, framed, receive, receive_descriptor, send,
+        StartFailure, StopCause, encode, receive, receive_descriptor, send,
     },
     sys::{self, Fork},
     tree,
     usage::{UncountedMemory, View, usage},
-    work::{hold, remove_folder},
+    work::{lock_directory, remove_folder},
 };
 
 /// The timeout until the script begins.
@@ -88,7 +88,7 @@ pub(crate) fn launch() -> io::Result<()> {
 /// the work directory is removed.
 fn supervise(mut control: UnixStream) -> io::Result<()> {
     let order: Order = receive(&mut control)?;
-    let _held = hold(order.base(), FlockOperation::LockShared);
+    let _lock = lock_directory(order.base(), FlockOperation::LockShared);
     let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     match order.has_stdin {
         true => rustix::stdio::dup2_stdin(receive_descriptor(&control)?)?,
@@ -98,14 +98,14 @@ fn supervise(mut control: UnixStream) -> io::Result<()> {
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     rustix::process::umask(Mode::from(0o022));
-    disk::prepare();
+    disk::raise_file_limit();
     rustix::process::chdir("/")?;
 
     let reply = run(&order, &control, &nothing).unwrap_or_else(|error| {
-        tree::kill();
+        tree::kill_descendants();
         Reply::Failed(Component::Process.failed("supervise a run")(error))
     });
-    silence(&nothing)?;
+    close_streams(&nothing)?;
     if send(&mut control, &reply).is_ok() {
         let _ = control.read(&mut [0]);
     }
@@ -123,7 +123,7 @@ fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Rep
     for level in &order.levels {
         match Run::start(order, *level)? {
             Ok(mut run) => {
-                silence(nothing)?;
+                close_streams(nothing)?;
                 if let Some(socket) = run.socket.take() {
                     hand_over(control, *level, &socket)?;
                 }
@@ -144,14 +144,14 @@ fn hand_over(control: &UnixStream, level: SandboxLevel, socket: &OwnedFd) -> io:
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let fds = [socket.as_fd()];
     ancillary.push(SendAncillaryMessage::ScmRights(&fds));
-    let text = framed(&level)?;
+    let text = encode(&level)?;
     // It is short enough to be sent at once on any socket.
     sendmsg(control, &[IoSlice::new(&text)], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
 /// Closes our streams: they belong to the script.
-fn silence(nothing: &OwnedFd) -> io::Result<()> {
+fn close_streams(nothing: &OwnedFd) -> io::Result<()> {
     rustix::stdio::dup2_stdin(nothing)?;
     rustix::stdio::dup2_stdout(nothing)?;
     Ok(rustix::stdio::dup2_stderr(nothing)?)
@@ -161,11 +161,11 @@ fn silence(nothing: &OwnedFd) -> io::Result<()> {
 struct Run<'o> {
     order: &'o Order,
     level: SandboxLevel,
-    given: MachineFeatures,
+    features: MachineFeatures,
     /// The ancestor of all others, which holds them.
     first: Pid,
     /// The pipe on which it reports the end of the script.
-    ended: OwnedFd,
+    exit_pipe: OwnedFd,
     listener: Option<CallListener>,
     /// The socket that the script may connect to, until it is handed over.
     socket: Option<OwnedFd>,
@@ -220,7 +220,7 @@ impl<'o> Run<'o> {
         let flags = SocketFlags::CLOEXEC;
         let (line, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         set_socket_timeout(&line, Timeout::Recv, Some(START))?;
-        let (ended, says_end) = io::pipe()?;
+        let (exit_pipe, exit_writer) = io::pipe()?;
         let attempt = Attempt {
             level,
             user: rustix::process::getuid().as_raw(),
@@ -231,8 +231,8 @@ impl<'o> Run<'o> {
         let namespaces = if level == SandboxLevel::Strong { NAMESPACES } else { 0 };
         let (fork, tasks): (_, Vec<File>) = match group.as_ref().map(ControlGroup::entry) {
             None => (sys::fork(namespaces), Vec::new()),
-            Some(Ok(GroupEntry::Written(tasks))) => (sys::fork(namespaces), tasks),
-            Some(Ok(GroupEntry::Made(group))) => match sys::fork_into(group, namespaces) {
+            Some(Ok(GroupEntry::Write(tasks))) => (sys::fork(namespaces), tasks),
+            Some(Ok(GroupEntry::Create(group))) => match sys::fork_into(group, namespaces) {
                 // The cause may be the group or the namespaces.
                 Err(error) => {
                     return Ok(Err(Component::Group.failed("start in a control group")(error)));
@@ -246,22 +246,22 @@ impl<'o> Run<'o> {
         let first = match fork {
             Ok(Fork::Parent(first)) => first,
             Ok(Fork::Child) => {
-                drop((line, ended));
-                inside::enter(order, &attempt, &tasks, theirs, says_end.into());
+                drop((line, exit_pipe));
+                inside::enter(order, &attempt, &tasks, theirs, exit_writer.into());
                 process::exit(0);
             }
-            Err(error) => return Ok(Err(Component::Namespaces.failed("make namespaces")(error))),
+            Err(error) => return Ok(Err(Component::Namespaces.failed("create namespaces")(error))),
         };
-        drop((theirs, says_end, tasks));
+        drop((theirs, exit_writer, tasks));
         let StartReport { rules, listener, socket } = match receive_report(&line) {
-            Ok(heard) => heard,
+            Ok(report) => report,
             Err(failure) => {
-                tree::kill();
+                tree::kill_descendants();
                 return Ok(Err(failure));
             }
         };
         let limits = group.as_ref().map_or(Enforcement::Counted, ControlGroup::enforcement);
-        let given = MachineFeatures { rules, listener: listener.is_some(), limits };
+        let features = MachineFeatures { rules, listener: listener.is_some(), limits };
         let proxy = socket.as_ref().map(connect::local_address).transpose()?;
         let listener =
             listener.map(|it| CallListener::new(it, attempt.filter(rules), order, first, proxy));
@@ -273,9 +273,9 @@ impl<'o> Run<'o> {
         Ok(Ok(Self {
             order,
             level,
-            given,
+            features,
             first,
-            ended: ended.into(),
+            exit_pipe: exit_pipe.into(),
             listener,
             socket,
             group,
@@ -300,7 +300,7 @@ impl<'o> Run<'o> {
                     let mut word = [CANCEL];
                     // If the engine has ended, nothing is read.
                     let _ = control.read(&mut word);
-                    self.stop(if word == [IDLE] { StopCause::Idle } else { StopCause::Unwanted });
+                    self.stop(if word == [IDLE] { StopCause::Idle } else { StopCause::Cancelled });
                 }
                 (Event::Called, Some(listener)) => listener.answer(&mut self.denied),
                 (Event::Silent, _) => self.listener = None,
@@ -310,14 +310,9 @@ impl<'o> Run<'o> {
         }
         let exit = self.finish()?;
         // It may have ended before the next check.
-        let late = || {
-            let ran_out = self.group.as_ref().is_some_and(ControlGroup::ran_out);
-            let written = || self.work_size() > self.order.limits.work;
-            ran_out.then_some(StopCause::Memory).or_else(|| written().then_some(StopCause::Work))
-        };
-        let stopped = self.stopped.map(|it| it.0).or_else(late);
-        let Self { level, given, denied, .. } = self;
-        Ok(RunEnd { level, given, exit, stopped, denied: denied.into_iter().collect() })
+        let stopped = self.stopped.map(|it| it.0).or_else(|| self.exceeded_limit());
+        let Self { level, features, denied, .. } = self;
+        Ok(RunEnd { level, features, exit, stopped, denied: denied.into_iter().collect() })
     }
 
     /// Waits for an event, or for the time of the next check.
@@ -330,7 +325,7 @@ impl<'o> Run<'o> {
         let left = next.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut events = vec![Event::Over];
-        let mut fds = vec![PollFd::new(&self.ended, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&self.exit_pipe, PollFlags::IN)];
         // A run that is being stopped needs no further requests.
         if self.stopped.is_none() {
             events.push(Event::Asked);
@@ -381,8 +376,9 @@ impl<'o> Run<'o> {
         let ran_out = match &self.group {
             // Some memory may not be counted by the group.
             Some(group) => {
-                let beside = held.memory > BESIDE && held.memory + group.used() > limits.memory;
-                beside || group.ran_out()
+                let beside =
+                    held.memory > BESIDE && held.memory + group.memory_usage() > limits.memory;
+                beside || group.ran_out_of_memory()
             }
             None => held.memory > limits.memory,
         };
@@ -419,44 +415,57 @@ impl<'o> Run<'o> {
     /// is killed now; if the kernel ends all with the holder, only that is killed.
     fn kill(&mut self) {
         if let Some(listener) = &mut self.listener {
-            listener.close();
+            listener.forbid_groups();
         }
         if let Some(group) = &self.group {
             group.kill(self.first);
         }
         match self.level {
             SandboxLevel::Strong => tree::signal(&[self.first], Signal::KILL),
-            SandboxLevel::Landlock | SandboxLevel::None => tree::kill_below(self.first),
+            SandboxLevel::Landlock | SandboxLevel::None => tree::kill_descendants_of(self.first),
         }
     }
 
     /// Kills the rest of the run; returns the exit of the script.
     fn finish(&mut self) -> io::Result<Exit> {
         self.kill();
-        tree::kill();
-        let mut said = [0; 64];
-        let count = rustix::io::read(&self.ended, &mut said)?;
-        Ok(serde_json::from_slice(&said[..count]).unwrap_or(KILLED))
+        tree::kill_descendants();
+        let mut bytes = [0; 64];
+        let count = rustix::io::read(&self.exit_pipe, &mut bytes)?;
+        Ok(serde_json::from_slice(&bytes[..count]).unwrap_or(KILLED))
+    }
+
+    /// Returns the limit that a run which has ended exceeded.
+    fn exceeded_limit(&self) -> Option<StopCause> {
+        if self.group.as_ref().is_some_and(ControlGroup::ran_out_of_memory) {
+            return Some(StopCause::Memory);
+        }
+        (self.work_size() > self.order.limits.work).then_some(StopCause::Work)
     }
 
     /// Whether there are too many processes: far too many, or still after a moment. A process that
     /// has ended is counted until it is reaped, which may take that long on a busy machine.
     fn is_crowded(&self) -> bool {
         let most = self.order.limits.processes;
-        let count = || tree::tasks(&tree::below(self.first, most.saturating_mul(2)));
-        let (mut seen, mut left) = (count(), 3);
-        while seen > most && seen <= most.saturating_mul(2) && left > 0 {
+        let far_too_many = most.saturating_mul(2);
+        for retries in (0..=3).rev() {
+            let count = tree::count_tasks(&tree::descendants(self.first, far_too_many));
+            if count <= most {
+                return false;
+            }
+            if count > far_too_many || retries == 0 {
+                break;
+            }
             thread::sleep(MOMENT);
-            (seen, left) = (count(), left - 1);
         }
-        seen > most
+        true
     }
 
     /// Returns all processes of the run, without their holder.
     fn processes(&self) -> Vec<Pid> {
         match &self.group {
             Some(group) => group.processes(self.first),
-            None => tree::below(self.first, self.order.limits.processes),
+            None => tree::descendants(self.first, self.order.limits.processes),
         }
     }
 
@@ -484,7 +493,7 @@ impl<'o> Run<'o> {
 /// Returns the number of system call filters on this process.
 fn own_filters() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    tree::field(&status, "Seccomp_filters:").unwrap_or(0)
+    tree::number_field(&status, "Seccomp_filters:").unwrap_or(0)
 }
 
 /// The report of a process that enters the sandbox.
@@ -527,5 +536,5 @@ fn receive_report(line: &OwnedFd) -> Result<StartReport, StartFailure> {
             Err(_) => break,
         }
     }
-    ready.ok_or(Errno::PIPE).map_err(Component::Process.failed("hear from the run"))
+    ready.ok_or(Errno::PIPE).map_err(Component::Process.failed("receive the report of the run"))
 }

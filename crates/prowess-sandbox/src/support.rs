@@ -19,7 +19,7 @@ pub struct FeatureCheck {
     /// The name of the feature.
     pub name: &'static str,
     /// Whether it is supported; `None` if that could not be determined.
-    pub given: Option<bool>,
+    pub supported: Option<bool>,
     /// Details, in one line.
     pub detail: String,
     /// Advice if it is missing.

@@ -30,7 +30,7 @@ pub(crate) fn fork(namespaces: i32) -> io::Result<Fork> {
     let flags = c_long::from(namespaces | libc::SIGCHLD);
     // SAFETY: without `CLONE_VM` this is a fork: the child has memory and stack of its own, and no
     // other thread could hold a lock.
-    side(check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?)
+    fork_side(check_result(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?)
 }
 
 /// Returns a descriptor that becomes readable when a child of this process has ended. The signal
@@ -41,14 +41,14 @@ pub(crate) fn ended_children() -> io::Result<OwnedFd> {
     let descriptor = unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
-        check(c_long::from(libc::sigprocmask(
+        check_result(c_long::from(libc::sigprocmask(
             libc::SIG_BLOCK,
             set.as_ptr(),
             std::ptr::null_mut(),
         )))?;
         libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
     };
-    check(c_long::from(descriptor))?;
+    check_result(c_long::from(descriptor))?;
     // SAFETY: it was just created, and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
@@ -79,10 +79,10 @@ pub(crate) fn fork_into(group: BorrowedFd<'_>, namespaces: i32) -> io::Result<Fo
     };
     let size = size_of::<CloneArgs>();
     // SAFETY: as above; the arguments live through the call, and the size is theirs.
-    side(check(unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size) })?)
+    fork_side(check_result(unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size) })?)
 }
 
-fn side(pid: c_long) -> io::Result<Fork> {
+fn fork_side(pid: c_long) -> io::Result<Fork> {
     Ok(match i32::try_from(pid).ok().and_then(Pid::from_raw) {
         None => Fork::Child,
         Some(pid) => Fork::Parent(pid),
@@ -92,7 +92,7 @@ fn side(pid: c_long) -> io::Result<Fork> {
 /// Closes all descriptors from this one on.
 pub(crate) fn close_from(first: u32) -> io::Result<()> {
     // SAFETY: only called first thing in the launcher, when nothing owns any of them.
-    check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) }).map(drop)
+    check_result(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) }).map(drop)
 }
 
 /// Restores the default action of every signal: an ignored one would stay ignored in a script.
@@ -116,7 +116,7 @@ pub(crate) fn mount_setattr(path: &CStr, set: u64, recursive: bool) -> io::Resul
     let attr = MountAttr { set, clear: 0, propagation: 0, userns: 0 };
     let flags = if recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: path and attributes live through the call, and the size is that of the attributes.
-    check(unsafe {
+    check_result(unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
             libc::AT_FDCWD,
@@ -136,20 +136,21 @@ pub(crate) fn seccomp(filter: &[Instruction], flags: c_ulong) -> io::Result<Opti
     let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
     let mode = libc::SECCOMP_SET_MODE_FILTER;
     // SAFETY: the kernel copies the program, which lives through the call and is not written to.
-    let fd = check(unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) })?;
+    let fd =
+        check_result(unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) })?;
     let listens = flags & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0;
     // SAFETY: the kernel has just created this descriptor for us.
     Ok(listens.then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) }))
 }
 
 /// Receives the next notification.
-pub(crate) fn notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
+pub(crate) fn receive_notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
     // SAFETY: all zero is a valid value, and the one that the kernel requires.
     let mut notification: Notification = unsafe { std::mem::zeroed() };
     let request = libc::SECCOMP_IOCTL_NOTIF_RECV;
     // SAFETY: the request writes one notification, which fits.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw mut notification) };
-    check(result.into()).map(|_| notification)
+    check_result(result.into()).map(|_| notification)
 }
 
 /// The answer to a pending call.
@@ -174,7 +175,7 @@ pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::R
     let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
     // SAFETY: the request reads one response, which lives through the call.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const response) };
-    check(result.into()).map(drop)
+    check_result(result.into()).map(drop)
 }
 
 /// Whether a notification is still pending: only then is its process the one that made the call.
@@ -196,7 +197,7 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     // SAFETY: the request reads one `ifreq`, which lives through the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
-    check(result.into()).map(drop)
+    check_result(result.into()).map(drop)
 }
 
 /// Gives this process precedence over all ordinary ones, if permitted.
@@ -212,6 +213,6 @@ pub(crate) fn raise_priority() {
     }
 }
 
-fn check(result: c_long) -> io::Result<c_long> {
+fn check_result(result: c_long) -> io::Result<c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

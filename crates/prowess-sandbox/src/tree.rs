@@ -15,11 +15,11 @@ use rustix::{
 
 /// The maximum number of processes: more than a machine has, because processes that have ended but
 /// were not reaped are among those to be killed.
-const MOST: u64 = 1 << 22;
+const MAX_PROCESSES: u64 = 1 << 22;
 
 /// Returns the current descendants of a process; about `most` if there are more, because they may
 /// grow faster than they can be listed.
-pub(crate) fn below(root: Pid, most: u64) -> Vec<Pid> {
+pub(crate) fn descendants(root: Pid, most: u64) -> Vec<Pid> {
     let mut all = Vec::new();
     let mut next = vec![root];
     while let Some(pid) = next.pop()
@@ -33,7 +33,7 @@ pub(crate) fn below(root: Pid, most: u64) -> Vec<Pid> {
 }
 
 /// Returns the process groups of these.
-pub(crate) fn groups(processes: &[Pid]) -> Vec<Pid> {
+pub(crate) fn process_groups(processes: &[Pid]) -> Vec<Pid> {
     let mut groups: Vec<Pid> =
         processes.iter().filter_map(|it| rustix::process::getpgid(Some(*it)).ok()).collect();
     groups.sort_by_key(|it| it.as_raw_nonzero());
@@ -43,10 +43,10 @@ pub(crate) fn groups(processes: &[Pid]) -> Vec<Pid> {
 
 /// Kills the current descendants of a process. Whole groups are killed, because a group cannot grow
 /// meanwhile by forking.
-pub(crate) fn kill_below(root: Pid) {
+pub(crate) fn kill_descendants_of(root: Pid) {
     let own = rustix::process::getpgrp();
-    let processes = below(root, MOST);
-    for group in groups(&processes).into_iter().filter(|it| *it != own) {
+    let processes = descendants(root, MAX_PROCESSES);
+    for group in process_groups(&processes).into_iter().filter(|it| *it != own) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
     // A process that has just started is still in our own group.
@@ -55,9 +55,9 @@ pub(crate) fn kill_below(root: Pid) {
 
 /// Kills all descendants of this process, and waits until they have ended. No new group is created
 /// meanwhile, because such calls are no longer answered.
-pub(crate) fn kill() {
+pub(crate) fn kill_descendants() {
     loop {
-        kill_below(rustix::process::getpid());
+        kill_descendants_of(rustix::process::getpid());
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) | Err(Errno::INTR) => {}
@@ -70,12 +70,12 @@ pub(crate) fn kill() {
 }
 
 /// Returns the number of processes and threads of these.
-pub(crate) fn tasks(processes: &[Pid]) -> u64 {
-    processes.iter().filter_map(|pid: &Pid| field(&status(&folder(*pid))?, "Threads:")).sum()
+pub(crate) fn count_tasks(processes: &[Pid]) -> u64 {
+    processes.iter().filter_map(|pid: &Pid| number_field(&status(&folder(*pid))?, "Threads:")).sum()
 }
 
 /// Returns the number of processes and threads of a user.
-pub(crate) fn tasks_of(user: Uid) -> u64 {
+pub(crate) fn count_tasks_of(user: Uid) -> u64 {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let tasks = processes.filter_map(|it| fs::metadata(it.path().join("task")).ok());
     // A folder has two links more than subfolders.
@@ -95,8 +95,10 @@ fn children(pid: Pid) -> Vec<Pid> {
     let mut all = Vec::new();
     for thread in threads.flatten() {
         match fs::read_to_string(thread.path().join("children")) {
-            Ok(text) => all.extend(text.split_whitespace().filter_map(parse)),
-            Err(_) if !Path::new("/proc/thread-self/children").exists() => return scan(pid),
+            Ok(text) => all.extend(text.split_whitespace().filter_map(parse_pid)),
+            Err(_) if !Path::new("/proc/thread-self/children").exists() => {
+                return scan_children(pid);
+            }
             Err(_) => {}
         }
     }
@@ -104,15 +106,17 @@ fn children(pid: Pid) -> Vec<Pid> {
 }
 
 /// Finds the children of a process, for kernels that have no list of them.
-fn scan(parent: Pid) -> Vec<Pid> {
+fn scan_children(parent: Pid) -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = processes.flatten().filter_map(|it| parse(it.file_name().to_str()?));
+    let pids = processes.flatten().filter_map(|it| parse_pid(it.file_name().to_str()?));
     let parent = u64::from(parent.as_raw_nonzero().get().unsigned_abs());
-    pids.filter(|pid| status(&folder(*pid)).and_then(|it| field(&it, "PPid:")) == Some(parent))
-        .collect()
+    pids.filter(|pid| {
+        status(&folder(*pid)).and_then(|it| number_field(&it, "PPid:")) == Some(parent)
+    })
+    .collect()
 }
 
-fn parse(text: &str) -> Option<Pid> {
+fn parse_pid(text: &str) -> Option<Pid> {
     text.parse().ok().and_then(Pid::from_raw)
 }
 
@@ -127,7 +131,7 @@ pub(crate) fn status(place: &Path) -> Option<String> {
 }
 
 /// Returns a number from such a file, without its unit.
-pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
+pub(crate) fn number_field(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|it| it.strip_prefix(key))?;
     line.split_whitespace().next()?.parse().ok()
 }

@@ -47,7 +47,7 @@ mod tests {
     fn nothing_runs_where_it_was_not_built() {
         let sandbox = Sandbox::new(Launcher::hook(), SandboxLevel::Landlock);
         assert_eq!(sandbox.probe().level, SandboxLevel::None);
-        for sandbox in [sandbox.clone(), sandbox.without()] {
+        for sandbox in [sandbox.clone(), sandbox.unconfined()] {
             let job = Job::new(vec!["true".into()], Work::new().unwrap(), RunLimits::default());
             let error = sandbox.start(job).unwrap_err();
             assert!(matches!(error, SandboxError::Unavailable { .. }), "{error}");

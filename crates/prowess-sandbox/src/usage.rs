@@ -19,7 +19,7 @@ use crate::{
     limits::RunLimits,
     mounts::ETC,
     system::SYSTEM,
-    tree::{field, folder, status},
+    tree::{folder, number_field, status},
 };
 
 /// The settings for measuring the processes of a run.
@@ -64,24 +64,27 @@ pub(crate) fn usage(processes: &[Pid], view: &View<'_>) -> ProcessUsage {
     let mut seen = ProcessTotals { disk, ..ProcessTotals::default() };
     let mut spaces = Vec::new();
     for pid in processes {
-        let Some((place, status)) = living(*pid) else { continue };
-        let shown =
-            if view.level == SandboxLevel::None { threads(*pid) } else { vec![place.clone()] };
-        for place in &shown {
-            seen.descriptors(place, view);
+        let Some((place, status)) = find_living(*pid) else { continue };
+        let folders = if view.level == SandboxLevel::None {
+            thread_folders(*pid)
+        } else {
+            vec![place.clone()]
+        };
+        for place in &folders {
+            seen.add_descriptors(place, view);
         }
-        seen.program(&place);
-        seen.layers = seen.layers.or_else(|| layers(&place, view.layered));
-        seen.mappings(*pid, &place, view);
+        seen.add_program(&place);
+        seen.layers = seen.layers.or_else(|| layers_size(&place, view.layered));
+        seen.add_mappings(*pid, &place, view);
         if let Some(counting) = view.memory {
-            let space = Space::new(place, &status);
-            seen.kernel += space.kernel(&status, counting.filters);
+            let space = ProcessMemory::new(place, &status);
+            seen.kernel += space.kernel_memory(&status, counting.filters);
             spaces.push(space);
         }
     }
     ProcessUsage {
         memory: view.memory.map_or(seen.kernel, |it| seen.memory(&spaces, it, view)),
-        deleted: seen.room(view.limits.file),
+        deleted: seen.deleted_size(view.limits.file),
         layers: seen.layers.unwrap_or(0),
         hidden: seen.hidden && view.level > SandboxLevel::None,
     }
@@ -89,18 +92,18 @@ pub(crate) fn usage(processes: &[Pid], view: &View<'_>) -> ProcessUsage {
 
 /// Returns the size of `count` shared anonymous mappings. It is known how many still exist, but not
 /// which: the largest are counted.
-pub(crate) fn largest(sizes: &[u64], count: usize) -> u64 {
-    let kept: u64 = sizes.iter().take(count).sum();
+pub(crate) fn sum_largest(sizes: &[u64], count: usize) -> u64 {
+    let known: u64 = sizes.iter().take(count).sum();
     let beyond = count.saturating_sub(sizes.len()) as u64;
-    kept.saturating_add(beyond.saturating_mul(sizes.last().copied().unwrap_or(0)))
+    known.saturating_add(beyond.saturating_mul(sizes.last().copied().unwrap_or(0)))
 }
 
 /// Returns the number of shared anonymous mappings of these processes.
 pub(crate) fn shared_mappings(processes: &[Pid]) -> usize {
     let mut all = BTreeSet::new();
-    for place in processes.iter().filter_map(|it| living(*it)).map(|it| it.0) {
+    for place in processes.iter().filter_map(|it| find_living(*it)).map(|it| it.0) {
         let text = fs::read(place.join("maps")).unwrap_or_default();
-        all.extend(deleted(&text).filter(Mapping::is_shared_memory).map(|it| it.file));
+        all.extend(deleted_mappings(&text).filter(Mapping::is_shared_memory).map(|it| it.file));
     }
     all.len()
 }
@@ -130,11 +133,11 @@ const MAPPING: u64 = 512;
 const FILTER: u64 = 128 * KIB;
 const PIPE: u64 = 64 * KIB;
 /// The kernel memory for a descriptor, per byte of its `fdinfo`, which lists watches and locks.
-const SAID: u64 = 8;
+const DESCRIPTOR_INFO: u64 = 8;
 const KIB: u64 = 1024;
 
 impl ProcessTotals {
-    fn descriptors(&mut self, place: &Path, view: &View<'_>) {
+    fn add_descriptors(&mut self, place: &Path, view: &View<'_>) {
         for entry in self.list(&place.join("fd")) {
             // Following the link leads to the file, even if its name does not.
             let Ok(metadata) = fs::metadata(&entry) else { continue };
@@ -143,31 +146,31 @@ impl ProcessTotals {
             } else if metadata.file_type().is_fifo() {
                 self.pipes.insert(metadata.ino());
             } else {
-                self.file(&metadata);
+                self.add_file(&metadata);
             }
             // No control group counts locks on files.
             if view.memory.is_some() || metadata.is_file() {
                 let number = entry.file_name().unwrap_or_default();
-                let said = fs::read(place.join("fdinfo").join(number)).unwrap_or_default();
-                self.kernel += SAID * said.len() as u64;
+                let info = fs::read(place.join("fdinfo").join(number)).unwrap_or_default();
+                self.kernel += DESCRIPTOR_INFO * info.len() as u64;
             }
         }
     }
 
     /// Counts the program file, which exists on disk as long as it runs.
-    fn program(&mut self, place: &Path) {
+    fn add_program(&mut self, place: &Path) {
         if let Ok(metadata) = fs::metadata(place.join("exe")) {
-            self.file(&metadata);
+            self.add_file(&metadata);
         }
     }
 
-    fn file(&mut self, metadata: &Metadata) {
+    fn add_file(&mut self, metadata: &Metadata) {
         if metadata.is_file() && metadata.nlink() == 0 && Some(metadata.dev()) == self.disk {
             self.deleted.insert(metadata.ino(), metadata.blocks() * 512);
         }
     }
 
-    fn mappings(&mut self, pid: Pid, place: &Path, view: &View<'_>) {
+    fn add_mappings(&mut self, pid: Pid, place: &Path, view: &View<'_>) {
         let text = match fs::read(place.join("maps")) {
             Ok(text) => text,
             Err(error) => {
@@ -178,23 +181,18 @@ impl ProcessTotals {
         if view.memory.is_some() {
             self.kernel += MAPPING * text.iter().filter(|it| **it == b'\n').count() as u64;
         }
-        for mapping in deleted(&text) {
+        for mapping in deleted_mappings(&text) {
             if mapping.is_shared_memory() {
                 self.shared.insert(mapping.file);
             } else if !mapping.is_elsewhere(view.layered) {
-                let number = mapping.file.1;
-                // Only root may look there; otherwise the maximum file size is used.
-                let room = || {
-                    let link = folder(pid).join("map_files").join(mapping.range()?);
-                    fs::metadata(link).ok().map(|it| it.blocks() * 512)
-                };
-                self.mapped.entry(number).or_insert_with(room);
+                self.mapped.entry(mapping.file.1).or_insert_with(|| mapping.size(pid));
             }
         }
     }
 
-    /// Returns the size on disk of all deleted files, each counted once.
-    fn room(&self, largest: u64) -> u64 {
+    /// Returns the size on disk of all deleted files, each counted once. An unknown size counts as
+    /// the largest possible one.
+    fn deleted_size(&self, largest: u64) -> u64 {
         let mapped = self.mapped.iter().filter(|it| !self.deleted.contains_key(it.0));
         let mapped = mapped.map(|it| it.1.unwrap_or(largest));
         self.deleted.values().copied().chain(mapped).fold(0, u64::saturating_add)
@@ -202,9 +200,15 @@ impl ProcessTotals {
 
     /// Returns the bytes of memory: first as a fast upper bound, and exactly if that exceeds the
     /// limit, because shared memory is counted for each process.
-    fn memory(&self, spaces: &[Space], counting: UncountedMemory<'_>, view: &View<'_>) -> u64 {
-        let buffers = self.sockets.len() as u64 * socket() + self.pipes.len() as u64 * PIPE;
-        let objects = largest(counting.shared, self.shared.len());
+    fn memory(
+        &self,
+        spaces: &[ProcessMemory],
+        counting: UncountedMemory<'_>,
+        view: &View<'_>,
+    ) -> u64 {
+        let buffers =
+            self.sockets.len() as u64 * socket_buffer_size() + self.pipes.len() as u64 * PIPE;
+        let objects = sum_largest(counting.shared, self.shared.len());
         let files = if view.level == SandboxLevel::Strong { shared_files(spaces) } else { 0 };
         let files = files.saturating_add(self.layers.unwrap_or(0));
         let total = |anonymous: u64, shared: u64| {
@@ -218,7 +222,7 @@ impl ProcessTotals {
         if bound <= view.limits.memory {
             return bound;
         }
-        let exact: Vec<(u64, u64)> = spaces.iter().map(Space::share).collect();
+        let exact: Vec<(u64, u64)> = spaces.iter().map(ProcessMemory::share).collect();
         total(exact.iter().map(|it| it.0).sum(), exact.iter().map(|it| it.1).sum())
     }
 
@@ -235,7 +239,7 @@ impl ProcessTotals {
 
 /// The memory of a process.
 #[derive(Debug)]
-struct Space {
+struct ProcessMemory {
     place: PathBuf,
     /// Bytes that are its own, or shared copy-on-write with its parent.
     anonymous: u64,
@@ -243,16 +247,18 @@ struct Space {
     shared: u64,
 }
 
-impl Space {
+impl ProcessMemory {
     fn new(place: PathBuf, status: &str) -> Self {
-        let sum = |keys: &[&str]| keys.iter().filter_map(|it| field(status, it)).sum::<u64>() * KIB;
+        let sum = |keys: &[&str]| {
+            keys.iter().filter_map(|it| number_field(status, it)).sum::<u64>() * KIB
+        };
         let anonymous = sum(&["RssAnon:", "VmSwap:", "HugetlbPages:"]);
         Self { place, anonymous, shared: sum(&["RssShmem:"]) }
     }
 
     /// Returns the kernel memory for the process itself: its threads, page tables and filters.
-    fn kernel(&self, status: &str, filters: u64) -> u64 {
-        let number = |key| field(status, key).unwrap_or(0);
+    fn kernel_memory(&self, status: &str, filters: u64) -> u64 {
+        let number = |key| number_field(status, key).unwrap_or(0);
         let own = number("Seccomp_filters:").saturating_sub(filters);
         number("Threads:") * TASK + number("VmPTE:") * KIB + own * FILTER
     }
@@ -261,7 +267,7 @@ impl Space {
     fn share(&self) -> (u64, u64) {
         let whole = (self.anonymous, self.shared);
         let Ok(text) = fs::read_to_string(self.place.join("smaps_rollup")) else { return whole };
-        let figure = |key| field(&text, key).map(|it| it * KIB);
+        let figure = |key| number_field(&text, key).map(|it| it * KIB);
         match (figure("Pss_Anon:"), figure("Pss_Shmem:")) {
             (Some(anonymous), Some(shared)) => {
                 let other = ["SwapPss:", "Private_Hugetlb:", "Shared_Hugetlb:"];
@@ -273,14 +279,14 @@ impl Space {
 }
 
 /// Returns the bytes of files in the shared memory of processes at the level *strong*.
-fn shared_files(spaces: &[Space]) -> u64 {
+fn shared_files(spaces: &[ProcessMemory]) -> u64 {
     let stat = spaces.iter().find_map(|it| rustix::fs::statfs(it.place.join("root/dev/shm")).ok());
-    stat.map_or(0, |it| used(&it))
+    stat.map_or(0, |it| used_bytes(&it))
 }
 
 /// Returns the bytes in the layers of a process, which are all in the same memory; `None` without
 /// layers.
-fn layers(place: &Path, layered: &[OsString]) -> Option<u64> {
+fn layers_size(place: &Path, layered: &[OsString]) -> Option<u64> {
     layered.iter().map(Path::new).find_map(|path| {
         let inside = place.join("root").join(path.strip_prefix("/").ok()?);
         // Without a layer, both paths are the same directory.
@@ -290,18 +296,18 @@ fn layers(place: &Path, layered: &[OsString]) -> Option<u64> {
         }
         let stat = rustix::fs::statfs(&inside).ok()?;
         let files = stat.f_files.saturating_sub(stat.f_ffree);
-        Some(used(&stat).saturating_add(files.saturating_mul(KIB)))
+        Some(used_bytes(&stat).saturating_add(files.saturating_mul(KIB)))
     })
 }
 
 /// Returns the bytes used in a file system.
-fn used(stat: &StatFs) -> u64 {
+fn used_bytes(stat: &StatFs) -> u64 {
     let blocks = stat.f_blocks.saturating_sub(stat.f_bfree);
     blocks.saturating_mul(u64::try_from(stat.f_bsize).unwrap_or(4 * KIB))
 }
 
 /// Returns the number of bytes that a socket can buffer by default.
-fn socket() -> u64 {
+fn socket_buffer_size() -> u64 {
     const USUAL: u64 = 212_992;
     let text = fs::read_to_string("/proc/sys/net/core/wmem_default").ok();
     text.and_then(|it| it.trim().parse().ok()).unwrap_or(USUAL)
@@ -309,22 +315,22 @@ fn socket() -> u64 {
 
 /// Returns the `/proc` folder of a living process or thread, and its status: the first thread may
 /// have ended before others.
-fn living(pid: Pid) -> Option<(PathBuf, String)> {
+fn find_living(pid: Pid) -> Option<(PathBuf, String)> {
     let place = folder(pid);
     let text = status(&place)?;
-    let lives = |text: &str| field(text, "RssAnon:").is_some();
+    let lives = |text: &str| number_field(text, "RssAnon:").is_some();
     if lives(&text) {
         return Some((place, text));
     }
-    if field(&text, "Threads:")? <= 1 {
+    if number_field(&text, "Threads:")? <= 1 {
         return None;
     }
-    threads(pid)
+    thread_folders(pid)
         .into_iter()
         .find_map(|it| status(&it).filter(|text| lives(text)).map(|text| (it, text)))
 }
 
-fn threads(pid: Pid) -> Vec<PathBuf> {
+fn thread_folders(pid: Pid) -> Vec<PathBuf> {
     let threads = fs::read_dir(folder(pid).join("task")).into_iter().flatten().flatten();
     threads.map(|it| it.path()).collect()
 }
@@ -340,7 +346,7 @@ struct Mapping<'t> {
 }
 
 /// Returns the mappings of deleted files.
-fn deleted(maps: &[u8]) -> impl Iterator<Item = Mapping<'_>> {
+fn deleted_mappings(maps: &[u8]) -> impl Iterator<Item = Mapping<'_>> {
     maps.split(|it| *it == b'\n').filter(|it| it.ends_with(b" (deleted)")).filter_map(|line| {
         let mut fields = line.splitn(6, |it| *it == b' ');
         let (range, rights, _, device) =
@@ -367,6 +373,12 @@ impl Mapping<'_> {
         system.into_iter().any(|it| self.path.starts_with(it.as_bytes()))
     }
 
+    /// Returns the size on disk of the file, if it can be read: only root may.
+    fn size(&self, pid: Pid) -> Option<u64> {
+        let link = folder(pid).join("map_files").join(self.range()?);
+        fs::metadata(link).ok().map(|it| it.blocks() * 512)
+    }
+
     /// Returns its name in `map_files`.
     fn range(&self) -> Option<String> {
         let (start, end) = std::str::from_utf8(self.range).ok()?.split_once('-')?;
@@ -385,7 +397,7 @@ mod tests {
                      7f02-7f03 r-xp 00000000 fd:01 8 /usr/lib/x.so (deleted)\n\
                      7f04-7f05 r-xp 00000000 fd:01 9 /tmp/there\n\
                      7f06-7f07 rw-p 00000000 00:00 0\nnonsense (deleted)\n";
-        let all: Vec<_> = deleted(maps).collect();
+        let all: Vec<_> = deleted_mappings(maps).collect();
         assert_eq!(all.len(), 3);
         assert_eq!((all[0].path, all[0].file.1), (&b"/tmp/a b (deleted)"[..], 7));
         assert_eq!(all[0].range().unwrap(), "400000-401000");
@@ -398,9 +410,9 @@ mod tests {
 
     #[test]
     fn of_shared_mappings_the_largest_are_counted() {
-        assert_eq!(largest(&[5, 3, 1], 0), 0);
-        assert_eq!(largest(&[5, 3, 1], 2), 8);
-        assert_eq!(largest(&[5, 3, 1], 5), 11);
-        assert_eq!(largest(&[], 5), 0);
+        assert_eq!(sum_largest(&[5, 3, 1], 0), 0);
+        assert_eq!(sum_largest(&[5, 3, 1], 2), 8);
+        assert_eq!(sum_largest(&[5, 3, 1], 5), 11);
+        assert_eq!(sum_largest(&[], 5), 0);
     }
 }

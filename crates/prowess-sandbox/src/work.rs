@@ -3,7 +3,7 @@
 use std::{
     env,
     ffi::{CStr, CString},
-    fs::{self, DirBuilder, DirEntry, Metadata, OpenOptions},
+    fs::{self, DirBuilder, DirEntry, OpenOptions},
     io::{self, Read as _, Write as _},
     os::{
         fd::{AsRawFd as _, OwnedFd},
@@ -30,7 +30,7 @@ pub struct Work {
     base: PathBuf,
     path: PathBuf,
     /// A lock that marks it as in use.
-    _held: OwnedFd,
+    _lock: OwnedFd,
     /// Open as long as this exists: when it closes, even because this process was killed, the
     /// supervisor of the run removes the rest.
     pub(crate) supervisor: Option<OwnedFd>,
@@ -59,9 +59,9 @@ impl Work {
         let mut builder = tempfile::Builder::new();
         let permissions = fs::Permissions::from_mode(0o700);
         let base = builder.prefix(PREFIX).permissions(permissions).tempdir_in(&directory)?;
-        let held = hold(base.path(), FlockOperation::LockShared)?;
+        let lock = lock_directory(base.path(), FlockOperation::LockShared)?;
         let base = base.keep();
-        let work = Self { path: base.join(WORK), base, _held: held, supervisor: None };
+        let work = Self { path: base.join(WORK), base, _lock: lock, supervisor: None };
         for name in [WORK, GIVEN, TEMPORARY, ROOT] {
             DirBuilder::new().mode(0o700).create(work.base.join(name))?;
         }
@@ -71,17 +71,10 @@ impl Work {
     /// Removes our work directories that both engine and supervisor left behind, because they were
     /// killed, or the machine went down.
     pub fn remove_abandoned(directory: &Path) {
-        let own = rustix::process::getuid().as_raw();
-        for entry in
-            fs::read_dir(directory).into_iter().flatten().flatten().filter(|entry: &DirEntry| {
-                let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
-                let left = |it: Metadata| it.modified().ok()?.elapsed().ok();
-                ours && entry
-                    .metadata()
-                    .is_ok_and(|it| it.uid() == own && left(it).is_some_and(|it| it > LEFT))
-            })
-        {
-            if hold(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            if is_old(&entry).unwrap_or(false)
+                && lock_directory(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok()
+            {
                 let _ = remove_folder(&entry.path());
             }
         }
@@ -141,12 +134,13 @@ impl Work {
     /// Reads a file that the script left, up to `most` bytes. A link is refused.
     pub fn read(&self, path: impl AsRef<Path>, most: u64) -> Result<Vec<u8>, RootError> {
         let path = path.as_ref();
-        let failed = |source| RootError::Io { path: path.into(), source };
         let file = Root::open(&self.path)?.file(path, Links::Never)?;
         let mut bytes = Vec::new();
-        file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+        file.take(most.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(|error| RootError::io(path, error))?;
         if bytes.len() as u64 > most {
-            return Err(failed(io::ErrorKind::FileTooLarge.into()));
+            return Err(RootError::io(path, io::ErrorKind::FileTooLarge));
         }
         Ok(bytes)
     }
@@ -186,10 +180,20 @@ pub(crate) const ROOT: &str = "root";
 /// The prefix of work directories' names.
 const PREFIX: &str = "prowess-work-";
 /// The age from which an unlocked one is considered abandoned.
-const LEFT: Duration = Duration::from_secs(60);
+const ABANDONED_AFTER: Duration = Duration::from_secs(60);
+
+/// Whether an entry is a work directory of ours that is old enough to be considered abandoned.
+fn is_old(entry: &DirEntry) -> Option<bool> {
+    if !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+        return Some(false);
+    }
+    let metadata = entry.metadata().ok()?;
+    let is_own = metadata.uid() == rustix::process::getuid().as_raw();
+    Some(is_own && metadata.modified().ok()?.elapsed().ok()? > ABANDONED_AFTER)
+}
 
 /// Locks a directory for as long as the returned descriptor is open.
-pub(crate) fn hold(base: &Path, how: FlockOperation) -> io::Result<OwnedFd> {
+pub(crate) fn lock_directory(base: &Path, how: FlockOperation) -> io::Result<OwnedFd> {
     let directory = rustix::fs::open(base, DIRECTORY, Mode::empty())?;
     rustix::fs::flock(&directory, how)?;
     Ok(directory)
@@ -205,14 +209,14 @@ pub fn remove_folder(base: &Path) -> io::Result<()> {
     };
     let mut number = 0;
     loop {
-        let folders = clear(&top, &top, &mut number)?;
+        let folders = remove_files(&top, &top, &mut number)?;
         if folders.is_empty() {
-            return gone(rustix::fs::rmdir(base));
+            return ignore_missing(rustix::fs::rmdir(base));
         }
         for name in folders {
-            let Some(folder) = unlock(&top, &name)? else { continue };
-            clear(&folder, &top, &mut number)?;
-            gone(rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR))?;
+            let Some(folder) = open_writable(&top, &name)? else { continue };
+            remove_files(&folder, &top, &mut number)?;
+            ignore_missing(rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR))?;
         }
     }
 }
@@ -222,7 +226,7 @@ const DIRECTORY: OFlags =
 
 /// Removes the files of a folder. Subfolders of the top folder are returned, others are moved
 /// there.
-fn clear(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CString>> {
+fn remove_files(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CString>> {
     let mut folders = Vec::new();
     for entry in Dir::read_from(folder)? {
         let name = entry?.file_name().to_owned();
@@ -233,7 +237,7 @@ fn clear(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CS
             // It is a folder.
             Err(Errno::ISDIR) if std::ptr::eq(folder, top) => folders.push(name),
             Err(Errno::ISDIR) => move_up(folder, &name, top, number)?,
-            removed => gone(removed)?,
+            removed => ignore_missing(removed)?,
         }
     }
     Ok(folders)
@@ -241,19 +245,19 @@ fn clear(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CS
 
 fn move_up(folder: &OwnedFd, name: &CStr, top: &OwnedFd, number: &mut u64) -> io::Result<()> {
     // Moving a folder writes to it, because its `..` changes.
-    let Some(_) = unlock(folder, name)? else { return Ok(()) };
+    let Some(_) = open_writable(folder, name)? else { return Ok(()) };
     loop {
         *number += 1;
         match rustix::fs::renameat(folder, name, top, number.to_string()) {
             Err(Errno::EXIST | Errno::NOTEMPTY) => {}
-            moved => return gone(moved),
+            moved => return ignore_missing(moved),
         }
     }
 }
 
 /// Grants us all permissions on a folder; returns `None` if it is gone. The script may still be
 /// alive, and put a link in its place: the folder that is changed is the one that was opened.
-fn unlock(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
+fn open_writable(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
     let folder = match rustix::fs::openat(parent, name, DIRECTORY | OFlags::PATH, Mode::empty()) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         folder => folder?,
@@ -264,7 +268,7 @@ fn unlock(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Treats a missing file as removed.
-fn gone(removed: Result<(), Errno>) -> io::Result<()> {
+fn ignore_missing(removed: Result<(), Errno>) -> io::Result<()> {
     match removed {
         Err(Errno::NOENT) => Ok(()),
         removed => Ok(removed?),

@@ -30,7 +30,7 @@ fn main() {
         [SandboxLevel::Strong, SandboxLevel::Landlock].into_iter().filter(|it| *it <= support.level)
     {
         let has_level = level == SandboxLevel::Strong
-            || support.checks.iter().any(|it| it.name == "landlock" && it.given == Some(true));
+            || support.checks.iter().any(|it| it.name == "landlock" && it.supported == Some(true));
         if has_level {
             let sandbox = best.clone().at_most(level);
             runtime.block_on(async {

@@ -53,7 +53,7 @@ pub enum HazardKind {
 pub fn lint(script: &str) -> Option<Hazard> {
     let text = script.replace("\r\n", "\n");
     match parse(&text) {
-        Ok(script) => command::Walker::default().whole(&script).err(),
+        Ok(script) => command::Walker::default().walk(&script).err(),
         Err(_) => scan::text(&text, 1).err(),
     }
 }

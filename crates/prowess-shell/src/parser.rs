@@ -7,7 +7,7 @@ use crate::script::{
     ShellScript, Word, WordPart,
 };
 
-pub(crate) use self::word::{is_name, unescaped};
+pub(crate) use self::word::{is_name, unescape};
 
 /// A text is not a script, or not one that the parser understands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,7 +67,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses one nesting level deeper.
-    pub(super) fn deeper<T>(
+    pub(super) fn with_nesting<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> ParseResult<T>,
     ) -> ParseResult<T> {
@@ -81,8 +81,8 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses another text, such as that between backticks, as a script one level deeper.
-    pub(super) fn other(&mut self, text: &str, line: usize) -> ParseResult<ShellScript> {
-        self.deeper(|it| Parser::new(text, line, it.depth).script())
+    pub(super) fn parse_nested(&mut self, text: &str, line: usize) -> ParseResult<ShellScript> {
+        self.with_nesting(|it| Parser::new(text, line, it.depth).script())
     }
 
     /// Parses pipelines until something that cannot begin one.
@@ -156,7 +156,7 @@ impl<'t> Parser<'t> {
     }
 
     fn command(&mut self) -> ParseResult<ShellCommand> {
-        self.deeper(|it| {
+        self.with_nesting(|it| {
             it.blanks();
             let line = it.line;
             let kind = it.kind()?;
@@ -190,15 +190,15 @@ impl<'t> Parser<'t> {
                 self.reserved("}")?;
                 Ok(Some(compound(CompoundKind::Group, Vec::new(), vec![body])))
             }
-            "if" => self.choice().map(Some),
+            "if" => self.if_clause().map(Some),
             "while" | "until" => {
                 let condition = self.list()?;
-                let body = self.block()?;
+                let body = self.do_block()?;
                 Ok(Some(compound(CompoundKind::While, Vec::new(), vec![condition, body])))
             }
-            "for" | "select" => self.each().map(Some),
+            "for" | "select" => self.for_loop().map(Some),
             "case" => self.case().map(Some),
-            "[[" => self.test().map(Some),
+            "[[" => self.test_words().map(Some),
             "function" => {
                 self.blanks();
                 let name = self.word()?.ok_or_else(|| self.unexpected())?;
@@ -218,7 +218,7 @@ impl<'t> Parser<'t> {
         Ok(CommandKind::Function { name, body: Box::new(self.command()?) })
     }
 
-    fn choice(&mut self) -> ParseResult<CommandKind> {
+    fn if_clause(&mut self) -> ParseResult<CommandKind> {
         let mut bodies = vec![self.list()?];
         self.reserved("then")?;
         bodies.push(self.list()?);
@@ -234,7 +234,7 @@ impl<'t> Parser<'t> {
         Ok(compound(CompoundKind::If, Vec::new(), bodies))
     }
 
-    fn each(&mut self) -> ParseResult<CommandKind> {
+    fn for_loop(&mut self) -> ParseResult<CommandKind> {
         self.blanks();
         let mut words = Vec::new();
         let name = if self.take("((") {
@@ -255,12 +255,12 @@ impl<'t> Parser<'t> {
         self.blanks();
         self.take(";");
         self.blank_lines();
-        let body = self.block()?;
+        let body = self.do_block()?;
         Ok(compound(CompoundKind::For(name), words, vec![body]))
     }
 
     /// Parses `do …; done`, or the braces that bash accepts instead.
-    fn block(&mut self) -> ParseResult<ShellScript> {
+    fn do_block(&mut self) -> ParseResult<ShellScript> {
         self.blank_lines();
         let (open, close) = if self.is_reserved("{") { ("{", "}") } else { ("do", "done") };
         self.reserved(open)?;
@@ -300,7 +300,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses the content of `[[ … ]]`: operators become separate words.
-    fn test(&mut self) -> ParseResult<CommandKind> {
+    fn test_words(&mut self) -> ParseResult<CommandKind> {
         let mut words = Vec::new();
         loop {
             self.blank_lines();
@@ -395,14 +395,11 @@ impl<'t> Parser<'t> {
             let target = self.document(&target, *sign == "<<-")?;
             return Ok(Some(Redirect { kind: RedirectKind::Here, target }));
         }
-        let is_stream =
-            |it: &str| it == "-" || it.trim_end_matches('-').bytes().all(|it| it.is_ascii_digit());
+        let is_stream = target.literal().is_some_and(|it| {
+            it == "-" || it.trim_end_matches('-').bytes().all(|it| it.is_ascii_digit())
+        });
         let kind = match kind {
-            RedirectKind::Duplicate
-                if !target.literal().is_some_and(|it| is_stream(&it)) && *sign == ">&" =>
-            {
-                RedirectKind::Output
-            }
+            RedirectKind::Duplicate if !is_stream && *sign == ">&" => RedirectKind::Output,
             kind => *kind,
         };
         Ok(Some(Redirect { kind, target }))
@@ -448,7 +445,7 @@ impl<'t> Parser<'t> {
     /// shells disagree about where that begins.
     pub(super) fn inner_newline(&mut self) -> ParseResult<()> {
         if self.behind.is_some() {
-            return Err(self.error("a line goes on before its here-document"));
+            return Err(self.error("a line continues before its here-document"));
         }
         self.newline();
         Ok(())
@@ -478,7 +475,7 @@ impl<'t> Parser<'t> {
         self.behind = Some((at, lines));
         match is_quoted {
             true => Ok(Word(vec![WordPart::Quoted(text)])),
-            false => self.deeper(|it| Parser::new(&text, first, it.depth).quoted_text()),
+            false => self.with_nesting(|it| Parser::new(&text, first, it.depth).quoted_text()),
         }
     }
 
@@ -529,8 +526,8 @@ impl<'t> Parser<'t> {
 
     pub(super) fn unexpected(&self) -> ShellError {
         match self.rest().chars().next() {
-            Some(c) => self.error(&format!("`{}` is not expected here", c.escape_default())),
-            None => self.error("the script ends too early"),
+            Some(c) => self.error(&format!("unexpected `{}`", c.escape_default())),
+            None => self.error("unexpected end of the script"),
         }
     }
 }

@@ -18,7 +18,7 @@ const LIMITS: [(c_int, c_int); 4] = [
 ];
 
 /// Functions that load code or access files, if a host has added them.
-const FUNCTIONS: &[&str] = &[
+const FORBIDDEN_FUNCTIONS: &[&str] = &[
     "load_extension",
     "fts3_tokenizer",
     "readfile",
@@ -30,7 +30,7 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// Pragmas that describe one table or index.
-const ABOUT: &[&str] = &[
+const TABLE_PRAGMAS: &[&str] = &[
     "table_info",
     "table_xinfo",
     "table_list",
@@ -44,7 +44,7 @@ const ABOUT: &[&str] = &[
 ];
 
 /// Pragmas that only read, as long as they are not given a value.
-const TELLING: &[&str] = &[
+const GETTER_PRAGMAS: &[&str] = &[
     "application_id",
     "collation_list",
     "compile_options",
@@ -64,7 +64,7 @@ const TELLING: &[&str] = &[
 
 /// The suffixes of the shadow tables of full-text and spatial indexes. SQLite prepares writing to
 /// them even if they are only read.
-const SHADOWS: &[&str] = &[
+const SHADOW_SUFFIXES: &[&str] = &[
     "_config",
     "_content",
     "_data",
@@ -82,7 +82,7 @@ const SHADOWS: &[&str] = &[
 pub(crate) struct PreviousLimits(Vec<(c_int, c_int)>);
 
 /// Restricts a connection to what `access` allows, until it is released.
-pub(crate) fn hold(
+pub(crate) fn restrict(
     handle: &mut LockedSqliteHandle<'_>,
     access: Access,
     limits: &SqlLimits,
@@ -96,8 +96,8 @@ pub(crate) fn hold(
     });
     let before = before.collect();
     let authorize = match access {
-        Access::Read => reads,
-        Access::Write => writes,
+        Access::Read => authorize_read,
+        Access::Write => authorize_write,
     };
     // SAFETY: the handle is open and locked for us, and the callback needs no data.
     unsafe { sqlite3_set_authorizer(database, Some(authorize), std::ptr::null_mut()) };
@@ -105,9 +105,9 @@ pub(crate) fn hold(
 }
 
 /// Releases a connection: restores what it allowed before.
-pub(crate) fn release(handle: &mut LockedSqliteHandle<'_>, held: PreviousLimits) {
+pub(crate) fn release(handle: &mut LockedSqliteHandle<'_>, previous: PreviousLimits) {
     let database = handle.as_raw_handle().as_ptr();
-    for (what, most) in held.0 {
+    for (what, most) in previous.0 {
         // SAFETY: the handle is open and locked for us.
         unsafe { sqlite3_limit(database, what, most) };
     }
@@ -121,7 +121,7 @@ pub(crate) fn is_in_transaction(handle: &mut LockedSqliteHandle<'_>) -> bool {
     unsafe { sqlite3_get_autocommit(handle.as_raw_handle().as_ptr()) == 0 }
 }
 
-extern "C" fn reads(
+extern "C" fn authorize_read(
     _: *mut c_void,
     action: c_int,
     first: *const c_char,
@@ -129,10 +129,10 @@ extern "C" fn reads(
     _: *const c_char,
     _: *const c_char,
 ) -> c_int {
-    answer(may_read(action, text(&first), text(&second)))
+    to_code(may_read(action, text(&first), text(&second)))
 }
 
-extern "C" fn writes(
+extern "C" fn authorize_write(
     _: *mut c_void,
     action: c_int,
     first: *const c_char,
@@ -140,21 +140,27 @@ extern "C" fn writes(
     _: *const c_char,
     _: *const c_char,
 ) -> c_int {
-    answer(may_read(action, text(&first), text(&second)) || may_write(action))
+    to_code(may_read(action, text(&first), text(&second)) || may_write(action))
 }
 
 fn may_read(action: c_int, first: &str, second: &str) -> bool {
-    let among = |names: &[&str], name: &str| names.iter().any(|it| it.eq_ignore_ascii_case(name));
     match action {
         ffi::SQLITE_SELECT | ffi::SQLITE_READ | ffi::SQLITE_RECURSIVE => true,
-        ffi::SQLITE_FUNCTION => !among(FUNCTIONS, second),
+        ffi::SQLITE_FUNCTION => !contains_name(FORBIDDEN_FUNCTIONS, second),
         // Only prepared: a read-only connection executes nothing that writes.
         ffi::SQLITE_INSERT | ffi::SQLITE_UPDATE | ffi::SQLITE_DELETE => {
-            SHADOWS.iter().any(|it| first.ends_with(it))
+            SHADOW_SUFFIXES.iter().any(|it| first.ends_with(it))
         }
-        ffi::SQLITE_PRAGMA => among(ABOUT, first) || second.is_empty() && among(TELLING, first),
+        ffi::SQLITE_PRAGMA => {
+            contains_name(TABLE_PRAGMAS, first)
+                || second.is_empty() && contains_name(GETTER_PRAGMAS, first)
+        }
         _ => false,
     }
+}
+
+fn contains_name(names: &[&str], name: &str) -> bool {
+    names.iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 
 /// Whether an action only changes tables: no other file, no setting, no transaction.
@@ -186,8 +192,8 @@ fn may_write(action: c_int) -> bool {
     )
 }
 
-fn answer(may: bool) -> c_int {
-    if may { ffi::SQLITE_OK } else { ffi::SQLITE_DENY }
+fn to_code(is_allowed: bool) -> c_int {
+    if is_allowed { ffi::SQLITE_OK } else { ffi::SQLITE_DENY }
 }
 
 /// Returns a text of SQLite; for one that is missing or not UTF-8, a text that is on no list.

@@ -6,7 +6,7 @@ use sqlx::Pool;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::{
-    database::{SqlError, Statement, Table},
+    database::{RunError, SqlError, Statement, Table},
     task::Deadline,
 };
 
@@ -15,8 +15,8 @@ use crate::{
 /// A statement uses it exclusively; others wait for the lock, and so does the host. It is left as
 /// it was: with its settings, and outside of a transaction. Therefore nothing runs while the host
 /// has left a transaction open on it, nor anything that could leave session state behind, such as a
-/// lock, a setting or a table that is created on a server. A server is told the timeout beforehand,
-/// and nothing else can stop it: an abandoned statement keeps the connection until its timeout.
+/// lock, a setting or a table that is created on a server. The timeout is set on the server
+/// beforehand, and nothing else can stop it: an abandoned statement keeps the connection until then.
 ///
 /// It becomes `None` if a statement could not be ended or cleaned up.
 pub type SingleConnection<C> = Arc<Mutex<Option<C>>>;
@@ -48,26 +48,26 @@ impl<D: sqlx::Database> fmt::Debug for Connections<D> {
     }
 }
 
-/// The result of a statement, and whether the connection was restored.
-pub(crate) struct Turn {
-    pub(crate) table: Result<Table, SqlError>,
-    pub(crate) is_clear: bool,
+/// The result of a statement on a connection of the host, and whether that was restored.
+pub(crate) struct SharedRun {
+    pub(crate) table: Result<Table, RunError>,
+    pub(crate) is_restored: bool,
 }
 
 /// Takes the connection out of its slot, and subtracts the waiting time from that of the statement.
 ///
 /// It is put back after it is restored; so a statement that is aborted in the middle leaves the
 /// slot empty.
-pub(crate) async fn take<C>(
+pub(crate) async fn take_connection<C>(
     single: SingleConnection<C>,
     statement: &mut Statement,
     deadline: &mut Deadline,
 ) -> Result<(OwnedMutexGuard<Option<C>>, C), SqlError> {
-    let mut place = tokio::select! {
-        place = single.lock_owned() => place,
+    let mut slot = tokio::select! {
+        slot = single.lock_owned() => slot,
         error = deadline.wait() => return Err(error),
     };
-    statement.limits.timeout = deadline.left()?;
-    let connection = place.take().ok_or(SqlError::Lost)?;
-    Ok((place, connection))
+    statement.limits.timeout = deadline.remaining()?;
+    let connection = slot.take().ok_or(SqlError::Lost)?;
+    Ok((slot, connection))
 }

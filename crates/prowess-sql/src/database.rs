@@ -113,7 +113,7 @@ pub struct Column {
 #[non_exhaustive]
 pub enum SqlError {
     /// The address of the database is not valid.
-    #[error("the address of the database cannot be used: {0}")]
+    #[error("invalid database address: {0}")]
     Address(String),
     /// The database could not be reached.
     #[error("cannot reach the database: {0}")]
@@ -127,19 +127,19 @@ pub enum SqlError {
         may: String,
     },
     /// The statement would write, and may not.
-    #[error("only reading statements are allowed: {0}")]
+    #[error("only statements that read are allowed: {0}")]
     ReadOnly(String),
     /// The database refused the statement, or it is not allowed.
-    #[error("the database returned an error: {0}")]
+    #[error("the database refused the statement: {0}")]
     Refused(String),
     /// The statement could leave something behind on a connection of the host.
-    #[error("it would change the connection: {0}")]
+    #[error("the statement would change the connection: {0}")]
     SessionState(String),
     /// The host has a transaction open on its connection.
     #[error("the connection is already in a transaction")]
     InTransaction,
     /// The connection was discarded after an earlier statement.
-    #[error("the connection was given up, because a statement on it could not be cleared away")]
+    #[error("the connection was closed, because it could not be restored after a statement")]
     Lost,
     /// There are more or fewer parameters than placeholders.
     #[error("expected {wanted} parameters, got {given}")]
@@ -153,19 +153,48 @@ pub enum SqlError {
     #[error("{0}")]
     Failed(String),
     /// It needs more memory than [`SqlLimits::memory`].
-    #[error("it needs more than {} MiB of memory: collect, group or join fewer rows", .0 / (1024 * 1024))]
+    #[error("the statement needs more than {} MiB of memory: collect, group or join fewer rows", .0 / (1024 * 1024))]
     Memory(u64),
     /// The timeout expired.
-    #[error("it was stopped after {} ms", .0.as_millis())]
+    #[error("the statement timed out after {} ms", .0.as_millis())]
     TimedOut(Duration),
 }
 
 impl SqlError {
     pub(crate) fn unreachable(error: &sqlx::Error) -> Self {
         match error {
-            sqlx::Error::PoolTimedOut => Self::Unreachable("it does not answer".to_owned()),
+            sqlx::Error::PoolTimedOut => Self::Unreachable("it does not respond".to_owned()),
             _ => Self::Unreachable(error.to_string()),
         }
+    }
+}
+
+/// The error of a statement, before that of a driver is explained.
+#[derive(Debug)]
+pub(crate) enum RunError {
+    Sql(SqlError),
+    Driver(sqlx::Error),
+}
+
+impl RunError {
+    /// Converts the error of a driver.
+    pub(crate) fn explain(self, explain: impl FnOnce(sqlx::Error) -> SqlError) -> SqlError {
+        match self {
+            Self::Sql(error) => error,
+            Self::Driver(error) => explain(error),
+        }
+    }
+}
+
+impl From<SqlError> for RunError {
+    fn from(error: SqlError) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<sqlx::Error> for RunError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Driver(error)
     }
 }
 
@@ -176,10 +205,10 @@ pub(crate) fn is_same((one, other): (char, char)) -> bool {
 }
 
 /// The message about a statement that the database does not take for a query.
-pub(crate) const NO_QUERY: &str = "the database says that it is not a query";
+pub(crate) const NO_QUERY: &str = "it is not a query";
 
 /// The message about a statement that changes something else than rows.
-pub(crate) const NO_ROWS: &str = "this connection is only for rows";
+pub(crate) const NO_ROWS: &str = "it does not only read or change rows";
 
 /// The maximum length of a statement in bytes.
 pub(crate) const LONGEST: usize = 100_000;

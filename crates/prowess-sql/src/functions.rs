@@ -16,14 +16,14 @@ type Function = unsafe extern "C" fn(*mut sqlite3_context, c_int, *mut *mut sqli
 /// The name, the number of arguments, and the implementation.
 const FUNCTIONS: &[(&CStr, c_int, Function)] = &[
     (c"instr", 2, instr),
-    (c"replace", 3, replaced),
+    (c"replace", 3, replace),
     (c"trim", 2, trim),
     (c"ltrim", 2, trim_start),
     (c"rtrim", 2, trim_end),
 ];
 
-/// Replaces them on a connection, for as long as it is open.
-pub(crate) fn replace(handle: &mut LockedSqliteHandle<'_>) {
+/// Installs them on a connection, for as long as it is open.
+pub(crate) fn install(handle: &mut LockedSqliteHandle<'_>) {
     let database = handle.as_raw_handle().as_ptr();
     let kind = ffi::SQLITE_UTF8 | ffi::SQLITE_DETERMINISTIC | ffi::SQLITE_INNOCUOUS;
     for (name, arguments, function) in FUNCTIONS {
@@ -72,9 +72,9 @@ unsafe fn bytes<'v>(values: *mut *mut sqlite3_value, at: usize, is_text: bool) -
     }
 }
 
-/// Returns bytes as a text in which each is one character, if they are not a text themselves: so
-/// the same search works for both.
-fn letters(bytes: &[u8]) -> String {
+/// Returns bytes that are not a text as one in which each is a character: so the same search works
+/// for both.
+fn decode_latin1(bytes: &[u8]) -> String {
     bytes.iter().map(|it| char::from(*it)).collect()
 }
 
@@ -85,21 +85,23 @@ unsafe extern "C" fn instr(
 ) {
     // SAFETY: SQLite calls this with two arguments.
     unsafe {
-        let is_blob = |at: usize| ffi::sqlite3_value_type(*values.add(at)) == ffi::SQLITE_BLOB;
-        let is_bytes = is_blob(0) && is_blob(1);
+        let is_bytes =
+            (0..2).all(|at| ffi::sqlite3_value_type(*values.add(at)) == ffi::SQLITE_BLOB);
         let (Some(text), Some(part)) = (bytes(values, 0, !is_bytes), bytes(values, 1, !is_bytes))
         else {
             return ffi::sqlite3_result_null(context);
         };
-        let as_text = |it| if is_bytes { letters(it) } else { String::from_utf8_lossy(it).into() };
-        let (text, part) = (as_text(text), as_text(part));
+        let [text, part] = [text, part].map(|it| match is_bytes {
+            true => decode_latin1(it),
+            false => String::from_utf8_lossy(it).into_owned(),
+        });
         let at = text.find(&part).map(|at| text[..at].chars().count());
         let at = at.map_or(0, |it| it + 1);
         ffi::sqlite3_result_int64(context, i64::try_from(at).unwrap_or(0));
     }
 }
 
-unsafe extern "C" fn replaced(
+unsafe extern "C" fn replace(
     context: *mut sqlite3_context,
     _: c_int,
     values: *mut *mut sqlite3_value,
@@ -111,12 +113,12 @@ unsafe extern "C" fn replaced(
             return ffi::sqlite3_result_null(context);
         };
         if part.is_empty() {
-            return answer(context, text);
+            return return_text(context, text);
         }
         let database = ffi::sqlite3_context_db_handle(context);
         let most = ffi::sqlite3_limit(database, ffi::SQLITE_LIMIT_LENGTH, -1);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let (whole, part) = (letters(text), letters(part));
+        let (whole, part) = (decode_latin1(text), decode_latin1(part));
         let mut result = Vec::new();
         for (number, piece) in whole.split(&*part).enumerate() {
             if number > 0 {
@@ -127,7 +129,7 @@ unsafe extern "C" fn replaced(
                 return ffi::sqlite3_result_error_toobig(context);
             }
         }
-        answer(context, &result);
+        return_text(context, &result);
     }
 }
 
@@ -137,7 +139,7 @@ unsafe extern "C" fn trim(
     values: *mut *mut sqlite3_value,
 ) {
     // SAFETY: SQLite calls this with two arguments.
-    unsafe { trimmed(context, values, true, true) }
+    unsafe { trim_argument(context, values, true, true) }
 }
 
 unsafe extern "C" fn trim_start(
@@ -146,7 +148,7 @@ unsafe extern "C" fn trim_start(
     values: *mut *mut sqlite3_value,
 ) {
     // SAFETY: SQLite calls this with two arguments.
-    unsafe { trimmed(context, values, true, false) }
+    unsafe { trim_argument(context, values, true, false) }
 }
 
 unsafe extern "C" fn trim_end(
@@ -155,7 +157,7 @@ unsafe extern "C" fn trim_end(
     values: *mut *mut sqlite3_value,
 ) {
     // SAFETY: SQLite calls this with two arguments.
-    unsafe { trimmed(context, values, false, true) }
+    unsafe { trim_argument(context, values, false, true) }
 }
 
 /// Trims characters off the start and the end of a text.
@@ -163,7 +165,7 @@ unsafe extern "C" fn trim_end(
 /// # Safety
 ///
 /// The arguments are those of a call of SQLite, and there are two.
-unsafe fn trimmed(
+unsafe fn trim_argument(
     context: *mut sqlite3_context,
     values: *mut *mut sqlite3_value,
     start: bool,
@@ -174,27 +176,26 @@ unsafe fn trimmed(
         let (Some(text), Some(off)) = (bytes(values, 0, true), bytes(values, 1, true)) else {
             return ffi::sqlite3_result_null(context);
         };
-        let cut = |text: &str, off: &str| {
-            let off: HashSet<char> = off.chars().collect();
-            let is_off = |it: char| off.contains(&it);
-            let first = if start { text.len() - text.trim_start_matches(is_off).len() } else { 0 };
-            let rest = &text[first..];
-            let length = if end { rest.trim_end_matches(is_off).len() } else { rest.len() };
-            (first, length)
-        };
         let text = match (str::from_utf8(text), str::from_utf8(off)) {
-            (Ok(whole), Ok(off)) => {
-                let (first, length) = cut(whole, off);
-                text[first..first + length].to_vec()
-            }
-            _ => {
-                let whole = letters(text);
-                let (first, length) = cut(&whole, &letters(off));
-                whole[first..first + length].chars().map(|it| it as u8).collect()
-            }
+            (Ok(text), Ok(off)) => trim_text(text, off, start, end).as_bytes().to_vec(),
+            _ => trim_text(&decode_latin1(text), &decode_latin1(off), start, end)
+                .chars()
+                .map(|it| it as u8)
+                .collect(),
         };
-        answer(context, &text);
+        return_text(context, &text);
     }
+}
+
+fn trim_text<'t>(mut text: &'t str, off: &str, start: bool, end: bool) -> &'t str {
+    let off: HashSet<char> = off.chars().collect();
+    if start {
+        text = text.trim_start_matches(|it| off.contains(&it));
+    }
+    if end {
+        text = text.trim_end_matches(|it| off.contains(&it));
+    }
+    text
 }
 
 /// Returns a text as the result of the call.
@@ -202,7 +203,7 @@ unsafe fn trimmed(
 /// # Safety
 ///
 /// The context is that of a call of SQLite.
-unsafe fn answer(context: *mut sqlite3_context, text: &[u8]) {
+unsafe fn return_text(context: *mut sqlite3_context, text: &[u8]) {
     // SAFETY: SQLite copies the text before this returns.
     unsafe {
         ffi::sqlite3_result_text64(

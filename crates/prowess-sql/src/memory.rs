@@ -13,25 +13,26 @@ use libsqlite3_sys::{sqlite3_hard_heap_limit64, sqlite3_memory_used};
 /// SQLite counts for all connections of the process, so concurrent statements share one limit: the
 /// first that asks after it is exceeded is stopped.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryLimit {
     most: u64,
-    is_over: Arc<AtomicBool>,
+    is_exceeded: Arc<AtomicBool>,
 }
 
-impl Memory {
-    /// Starts to count. The second value tells afterwards whether the limit was exceeded.
-    pub(crate) fn new(most: u64) -> (Self, Arc<AtomicBool>) {
-        let is_over = Arc::new(AtomicBool::new(false));
-        (Self { most: used().saturating_add(most), is_over: is_over.clone() }, is_over)
+impl MemoryLimit {
+    /// Starts to count. The second value says afterwards whether the limit was exceeded.
+    pub(crate) fn new(limit: u64) -> (Self, Arc<AtomicBool>) {
+        let is_exceeded = Arc::new(AtomicBool::new(false));
+        let most = used_memory().saturating_add(limit);
+        (Self { most, is_exceeded: is_exceeded.clone() }, is_exceeded)
     }
 
     /// Whether the statement may continue.
-    pub(crate) fn is_left(&self) -> bool {
-        let is_left = used() <= self.most;
-        if !is_left {
-            self.is_over.store(true, Ordering::Relaxed);
+    pub(crate) fn has_room(&self) -> bool {
+        let has_room = used_memory() <= self.most;
+        if !has_room {
+            self.is_exceeded.store(true, Ordering::Relaxed);
         }
-        is_left
+        has_room
     }
 }
 
@@ -43,7 +44,7 @@ pub fn limit_sqlite_memory(bytes: u64) {
 }
 
 /// Returns the number of bytes that SQLite has allocated.
-fn used() -> u64 {
+fn used_memory() -> u64 {
     // SAFETY: it may be called at any time, from any thread.
     u64::try_from(unsafe { sqlite3_memory_used() }).unwrap_or(0)
 }

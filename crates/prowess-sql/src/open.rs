@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The timeout of opening a connection.
-const CONNECTING: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Creates a database from an address such as `sqlite:notes.db`. Nothing is opened before the first
 /// statement; a SQLite file is then opened read-only unless `access` allows writing.
@@ -28,44 +28,46 @@ pub fn open(
     access: Access,
     privileges: Privileges,
 ) -> Result<Arc<dyn Database>, SqlError> {
-    // The error of sqlx about an address names the invalid part, never the password.
-    let wrong = |error: sqlx::Error| {
-        let message = error.to_string();
-        SqlError::Address(message.trim_start_matches("error with configuration: ").to_owned())
-    };
     Ok(match address.split_once(':').map_or("", |it| it.0) {
         "sqlite" => {
-            let options = SqliteConnectOptions::from_str(address).map_err(wrong)?;
+            let options = SqliteConnectOptions::from_str(address).map_err(address_error)?;
             let options = options.create_if_missing(false).read_only(access == Access::Read);
             // A row is a copy of all its values, so only few are buffered.
             let options = options.row_buffer_size(1);
-            let pool = lazy(SqlitePoolOptions::new()).after_connect(|connection, _| {
-                Box::pin(async move {
-                    functions::replace(&mut connection.lock_handle().await?);
-                    Ok(())
-                })
-            });
+            let pool =
+                without_background_work(SqlitePoolOptions::new()).after_connect(|connection, _| {
+                    Box::pin(async move {
+                        functions::install(&mut connection.lock_handle().await?);
+                        Ok(())
+                    })
+                });
             let pool = pool.connect_lazy_with(options);
             Arc::new(SqliteDatabase { connections: Connections::Pool(pool) })
         }
         "postgres" | "postgresql" => {
-            let options = PgConnectOptions::from_str(address).map_err(wrong)?;
-            let pool = lazy(PgPoolOptions::new()).connect_lazy_with(options);
+            let options = PgConnectOptions::from_str(address).map_err(address_error)?;
+            let pool = without_background_work(PgPoolOptions::new()).connect_lazy_with(options);
             Arc::new(PostgresDatabase { connections: Connections::Pool(pool), privileges })
         }
         "mysql" | "mariadb" => {
-            let options = MySqlConnectOptions::from_str(address).map_err(wrong)?;
-            let pool = lazy(MySqlPoolOptions::new()).connect_lazy_with(options);
+            let options = MySqlConnectOptions::from_str(address).map_err(address_error)?;
+            let pool = without_background_work(MySqlPoolOptions::new()).connect_lazy_with(options);
             Arc::new(MySqlDatabase { connections: Connections::Pool(pool), privileges })
         }
         _ => {
-            let known = "it does not begin with `sqlite:`, `postgres:` or `mysql:`";
+            let known = "expected `sqlite:`, `postgres:` or `mysql:` at its beginning";
             return Err(SqlError::Address(known.to_owned()));
         }
     })
 }
 
+/// Returns an error about an address; that of sqlx names the invalid part, never the password.
+fn address_error(error: sqlx::Error) -> SqlError {
+    let message = error.to_string();
+    SqlError::Address(message.trim_start_matches("error with configuration: ").to_owned())
+}
+
 /// Returns the options of a pool without background work, so that it can be created anywhere.
-fn lazy<D: sqlx::Database>(options: PoolOptions<D>) -> PoolOptions<D> {
-    options.acquire_timeout(CONNECTING).idle_timeout(None).max_lifetime(None)
+fn without_background_work<D: sqlx::Database>(options: PoolOptions<D>) -> PoolOptions<D> {
+    options.acquire_timeout(CONNECT_TIMEOUT).idle_timeout(None).max_lifetime(None)
 }

@@ -19,18 +19,18 @@ use sqlx::{
 };
 
 use crate::{
-    connections::{Connections, Turn, take},
+    connections::{Connections, SharedRun, take_connection},
     database::{
-        Access, Column, Database, LARGEST, NO_QUERY, NO_ROWS, Privileges, SqlError, SqlLimits,
-        Statement, Table, is_same,
+        Access, Column, Database, LARGEST, NO_QUERY, NO_ROWS, Privileges, RunError, SqlError,
+        SqlLimits, Statement, Table, is_same,
     },
     table::TableBuilder,
-    task::spawn,
+    task::{Deadline, spawn},
 };
 
-/// Asks for the user, whether that is a superuser, and its rights that no transaction restricts:
+/// Returns the user, whether that is a superuser, and its rights that no transaction restricts:
 /// files and programs of the server, other sessions, replication.
-const WHO: &str = "\
+const USER_RIGHTS: &str = "\
     SELECT me.rolname::text, me.rolsuper, CASE WHEN me.rolsuper THEN 'it is a superuser' \
         WHEN me.rolreplication THEN 'it may replicate' \
         ELSE (SELECT 'it is a member of ' || string_agg(it.rolname, ', ') FROM pg_roles it \
@@ -42,7 +42,7 @@ const WHO: &str = "\
 /// Functions that every user may call and no transaction restricts, because they affect other
 /// sessions or write outside of it; and those that execute a text, in which such a name can be
 /// composed.
-const REACHING: &[&str] = &[
+const OUTSIDE_FUNCTIONS: &[&str] = &[
     "pg_cancel_backend",
     "pg_terminate_backend",
     "pg_logical_emit_message",
@@ -73,11 +73,11 @@ const REACHING: &[&str] = &[
 ];
 
 /// System tables that contain passwords or their hashes.
-const PASSWORDS: &[&str] =
+const PASSWORD_TABLES: &[&str] =
     &["pg_authid", "pg_shadow", "pg_subscription", "pg_user_mapping", "pg_user_mappings"];
 
 /// Functions whose effect outlives the statement in the session.
-const KEEPING: &[&str] = &[
+const SESSION_FUNCTIONS: &[&str] = &[
     "set_config",
     "pg_advisory_lock",
     "pg_advisory_lock_shared",
@@ -115,170 +115,188 @@ impl Database for PostgresDatabase {
 
     fn run(&self, statement: Statement) -> BoxFuture<'_, Result<Table, SqlError>> {
         let Self { connections, privileges } = self.clone();
-        Box::pin(spawn(statement, move |mut statement, mut deadline| async move {
-            let pool = match connections {
-                Connections::Pool(pool) => pool,
-                Connections::Single(single) => {
-                    let (mut place, mut connection) =
-                        take(single, &mut statement, &mut deadline).await?;
-                    let turn =
-                        deadline.bound(turn(&mut connection, &statement, privileges)).await?;
-                    *place = turn.is_clear.then_some(connection);
-                    return turn.table;
-                }
-            };
-            let failed = |error| failed(error, &statement.limits);
-            let mut connection = pool.acquire().await.map_err(failed)?;
-            connection.close_on_drop();
-            let own = sqlx::query_scalar("SELECT pg_backend_pid()");
-            let own: i32 = own.fetch_one(&mut *connection).await.map_err(failed)?;
-            let timed_out = tokio::select! {
-                table = ask(&mut connection, &statement, privileges, Instant::now()) => return table,
-                error = deadline.wait() => error,
-            };
-            drop(connection);
-            // If this fails, the server stops it by itself, only later.
-            if let Ok(mut other) = PgConnection::connect_with(&pool.connect_options()).await {
-                let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(own);
-                let _ = cancel.execute(&mut other).await;
-            }
-            Err(timed_out)
+        Box::pin(spawn(statement, async move |statement, deadline| {
+            let limits = statement.limits;
+            run(connections, privileges, statement, deadline)
+                .await
+                .map_err(|error| error.explain(|it| to_sql_error(&it, &limits)))
         }))
     }
 }
 
+async fn run(
+    connections: Connections<Postgres>,
+    privileges: Privileges,
+    mut statement: Statement,
+    mut deadline: Deadline,
+) -> Result<Table, RunError> {
+    let pool = match connections {
+        Connections::Pool(pool) => pool,
+        Connections::Single(single) => {
+            let (mut slot, mut connection) =
+                take_connection(single, &mut statement, &mut deadline).await?;
+            let run =
+                deadline.limit(run_and_restore(&mut connection, &statement, privileges)).await?;
+            *slot = run.is_restored.then_some(connection);
+            return run.table;
+        }
+    };
+    let mut connection = pool.acquire().await?;
+    connection.close_on_drop();
+    let process: i32 =
+        sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut *connection).await?;
+    let timed_out = tokio::select! {
+        table = execute(&mut connection, &statement, privileges, Instant::now()) => return table,
+        error = deadline.wait() => error,
+    };
+    drop(connection);
+    // If this fails, the server stops it by itself, only later.
+    if let Ok(mut other) = PgConnection::connect_with(&pool.connect_options()).await {
+        let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(process);
+        let _ = cancel.execute(&mut other).await;
+    }
+    Err(timed_out.into())
+}
+
 /// Runs a statement on a connection that has to be restored afterwards.
-async fn turn(
+async fn run_and_restore(
     connection: &mut PgConnection,
     statement: &Statement,
     privileges: Privileges,
-) -> Turn {
+) -> SharedRun {
     let start = Instant::now();
-    let before = match before(connection, &statement.limits).await {
-        Ok(before) => before,
-        Err(error) => return Turn { table: Err(error), is_clear: true },
+    let previous_timeout = match set_timeout(connection, &statement.limits).await {
+        Ok(previous) => previous,
+        Err(error) => return SharedRun { table: Err(error), is_restored: true },
     };
-    let table = match leaves_nothing(connection, statement).await {
-        Ok(()) => ask(connection, statement, privileges, start).await,
+    let table = match check_session_state(connection, statement).await {
+        Ok(()) => execute(connection, statement, privileges, start).await,
         Err(error) => Err(error),
     };
-    Turn { table, is_clear: clear(connection, &before).await.is_ok() }
+    SharedRun { table, is_restored: restore(connection, &previous_timeout).await.is_ok() }
 }
 
 /// Sets a timeout on the server, and returns the previous one.
-async fn before(connection: &mut PgConnection, limits: &SqlLimits) -> Result<String, SqlError> {
+async fn set_timeout(
+    connection: &mut PgConnection,
+    limits: &SqlLimits,
+) -> Result<String, RunError> {
     // As one message: only then both are the time of that message, unless a transaction is older.
     let is_open = sqlx::raw_sql("SELECT statement_timestamp() <> now()");
     match connection.fetch_one(is_open).await.and_then(|it| it.try_get(0)) {
         Ok(false) => {}
-        Ok(true) => return Err(SqlError::InTransaction),
+        Ok(true) => return Err(SqlError::InTransaction.into()),
         Err(sqlx::Error::Database(it)) if it.code().as_deref() == Some("25P02") => {
-            return Err(SqlError::InTransaction);
+            return Err(SqlError::InTransaction.into());
         }
-        Err(error) => return Err(failed(error, limits)),
+        Err(error) => return Err(error.into()),
     }
-    let before =
+    let previous =
         "SELECT current_setting('statement_timeout'), set_config('statement_timeout', $1, false)";
-    let before = sqlx::query_scalar(before).bind(milliseconds(limits.timeout));
-    before.fetch_one(connection).await.map_err(|it| failed(it, limits))
+    let previous = sqlx::query_scalar(previous).bind(milliseconds(limits.timeout));
+    Ok(previous.fetch_one(connection).await?)
 }
 
 /// Fails unless the server treats a statement as one about rows, and it names nothing that outlives
 /// it.
-async fn leaves_nothing(
+async fn check_session_state(
     connection: &mut PgConnection,
     statement: &Statement,
-) -> Result<(), SqlError> {
-    if let Some(name) = named(&statement.sql, &[KEEPING, REACHING].concat()) {
-        return Err(SqlError::SessionState(format!("`{name}` is not allowed in it")));
+) -> Result<(), RunError> {
+    let functions = [SESSION_FUNCTIONS, OUTSIDE_FUNCTIONS].concat();
+    if let Some(name) = find_name(&statement.sql, &functions) {
+        return Err(SqlError::SessionState(format!("`{name}` is not allowed")).into());
     }
     if statement.access == Access::Read {
         return Ok(());
     }
-    prepare(connection, &statement.sql).await.map_err(|it| failed(it, &statement.limits))?;
+    prepare(connection, &statement.sql).await?;
     let explained = format!("EXPLAIN (COSTS FALSE) {}", statement.sql);
     match prepare(connection, &explained).await {
         Ok(_) => Ok(()),
-        Err(_) => Err(SqlError::SessionState(NO_ROWS.to_owned())),
+        Err(_) => Err(SqlError::SessionState(NO_ROWS.to_owned()).into()),
     }
 }
 
-/// Cleans up after a statement.
-async fn clear(connection: &mut PgConnection, before: &str) -> Result<(), sqlx::Error> {
+/// Restores a connection after a statement.
+async fn restore(connection: &mut PgConnection, timeout: &str) -> Result<(), sqlx::Error> {
     connection.execute("ROLLBACK").await?;
-    let restore = sqlx::query("SELECT set_config('statement_timeout', $1, false)").bind(before);
+    let restore = sqlx::query("SELECT set_config('statement_timeout', $1, false)").bind(timeout);
     connection.execute(restore).await?;
     // Prepared statements become invalid once the host has changed a table.
     connection.clear_cached_statements().await
 }
 
-async fn ask(
+async fn execute(
     connection: &mut PgConnection,
     statement: &Statement,
     privileges: Privileges,
     start: Instant,
-) -> Result<Table, SqlError> {
-    let failed = |error| failed(error, &statement.limits);
+) -> Result<Table, RunError> {
     if statement.access == Access::Read
-        && let Some(name) = named(&statement.sql, REACHING)
+        && let Some(name) = find_name(&statement.sql, OUTSIDE_FUNCTIONS)
     {
-        return Err(SqlError::ReadOnly(format!("`{name}` is not allowed in it")));
+        return Err(SqlError::ReadOnly(format!("`{name}` is not allowed")).into());
     }
     if let Some(name) =
-        named(&statement.sql, PASSWORDS).filter(|_| privileges == Privileges::Limited)
+        find_name(&statement.sql, PASSWORD_TABLES).filter(|_| privileges == Privileges::Limited)
     {
-        return Err(SqlError::Refused(format!("`{name}` contains passwords")));
+        return Err(SqlError::Refused(format!("`{name}` contains passwords")).into());
     }
-    let who = sqlx::query_as(WHO).fetch_one(&mut *connection).await.map_err(failed)?;
-    let (user, superuser, may): (String, bool, Option<String>) = who;
-    let beyond = may.filter(|_| privileges == Privileges::Limited);
-    let beyond = match beyond.map(|may| SqlError::Privileged { user, may }) {
-        Some(refused) if !superuser || statement.access == Access::Write => return Err(refused),
-        beyond => beyond,
+    let (user, superuser, rights): (String, bool, Option<String>) =
+        sqlx::query_as(USER_RIGHTS).fetch_one(&mut *connection).await?;
+    let privileged = rights
+        .filter(|_| privileges == Privileges::Limited)
+        .map(|may| SqlError::Privileged { user, may });
+    let privileged = match privileged {
+        Some(error) if !superuser || statement.access == Access::Write => return Err(error.into()),
+        privileged => privileged,
     };
-    let plan = plan(connection, statement).await?;
+    let plan = Plan::new(connection, statement).await?;
     let begin = match statement.access {
-        Access::Read if beyond.is_none() => "BEGIN READ ONLY",
+        Access::Read if privileged.is_none() => "BEGIN READ ONLY",
         Access::Read => "BEGIN READ WRITE",
         Access::Write => "BEGIN",
     };
-    connection.execute(begin).await.map_err(failed)?;
+    connection.execute(begin).await?;
     // It may already have waited for a table.
     let left = statement.limits.timeout.saturating_sub(start.elapsed());
     let settings = sqlx::query(SETTINGS).bind(milliseconds(left));
-    settings.execute(&mut *connection).await.map_err(failed)?;
-    let query = match beyond {
-        Some(refused) => {
-            reader::make(connection, &plan).await.map_err(|error| match error {
-                sqlx::Error::Database(_) => refused,
-                _ => failed(error),
+    settings.execute(&mut *connection).await?;
+    let query = match privileged {
+        Some(privileged) => {
+            reader::create(connection, &plan).await.map_err(|error| match error {
+                sqlx::Error::Database(_) => RunError::Sql(privileged),
+                _ => RunError::Driver(error),
             })?;
             let texts = texts(&statement.parameters, &plan);
             // The next function is a different one.
-            sqlx::query(reader::ASK).persistent(false).bind(&plan.sql).bind(texts)
+            sqlx::query(reader::CALL).persistent(false).bind(&plan.sql).bind(texts)
         }
         None => {
-            let sent = sent(connection, &statement.parameters, &plan).await.map_err(failed)?;
+            let parameters = encode(connection, &statement.parameters, &plan).await?;
             let query = sqlx::query(AssertSqlSafe(plan.sql.as_str()));
-            sent.into_iter().fold(query, Query::bind)
+            parameters.into_iter().fold(query, Query::bind)
         }
     };
-    let table = rows(connection, query, &plan, statement.limits).await.map_err(failed)?;
+    let table = fetch_rows(connection, query, &plan, statement.limits).await?;
     if statement.access == Access::Write {
-        connection.execute("COMMIT").await.map_err(failed)?;
+        connection.execute("COMMIT").await?;
     }
     Ok(table)
 }
 
-/// Returns the first of some functions whose name occurs in a statement, even in a string. A call
-/// has to spell the name; one with escaped characters may be any.
-fn named<'n>(sql: &str, functions: &[&'n str]) -> Option<&'n str> {
-    let is = |word: &str, name: &str| {
-        word.chars().count() == name.len() && word.chars().zip(name.chars()).all(is_same)
-    };
-    let mut words = sql.split(|it: char| !it.is_alphanumeric() && it != '_');
-    let escaped = sql.to_ascii_lowercase().contains("u&\"").then_some("U&");
-    escaped.or_else(|| words.find_map(|word| functions.iter().copied().find(|it| is(word, it))))
+/// Returns the first of some names that occurs in a statement, even in a string. A call has to
+/// spell the name of its function; one with escaped characters may be any.
+fn find_name<'n>(sql: &str, names: &[&'n str]) -> Option<&'n str> {
+    if sql.to_ascii_lowercase().contains("u&\"") {
+        return Some("U&");
+    }
+    sql.split(|it: char| !it.is_alphanumeric() && it != '_').find_map(|word| {
+        names.iter().copied().find(|name| {
+            word.chars().count() == name.len() && word.chars().zip(name.chars()).all(is_same)
+        })
+    })
 }
 
 /// Formats a timeout for the server, where 0 means none.
@@ -293,48 +311,50 @@ struct Plan {
     /// The text that is run: usually a query around it that makes the server format its values.
     sql: String,
     /// Whether the values arrive as formatted by the server.
-    written: bool,
+    formatted: bool,
 }
 
-/// Wraps a statement in a query, if the server accepts that: so rows and values are cut to the
-/// limits before they are sent.
-async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Plan, SqlError> {
-    let Statement { sql, parameters, access, limits } = statement;
-    let sql = sql.trim_end_matches(|it: char| it == ';' || it.is_whitespace());
-    let prepared = prepare(connection, sql).await.map_err(|it| failed(it, limits))?;
-    let (wanted, given) = (types(&prepared).len(), parameters.len());
-    if wanted != given {
-        return Err(SqlError::Parameters { wanted, given });
-    }
-    let columns = prepared.columns();
-    if columns.is_empty() {
-        return match access {
-            Access::Read => Err(SqlError::ReadOnly(NO_QUERY.to_owned())),
-            Access::Write => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
-        };
-    }
-    let names: Vec<String> = (1..=columns.len()).map(|it| format!("c{it}")).collect();
-    let values: Vec<String> =
-        names.iter().zip(columns).map(|(name, it)| written(name, it, limits.cell)).collect();
-    let (names, values, most) = (names.join(", "), values.join(", "), limits.rows_asked());
-    let query = format!("SELECT {values} FROM (\n{sql}\n) AS q({names}) LIMIT {most}");
-    let change = format!("WITH q({names}) AS (\n{sql}\n) SELECT {values} FROM q LIMIT {most}");
-    for sql in [query, change].into_iter().take(if *access == Access::Write { 2 } else { 1 }) {
-        if prepare(connection, &sql).await.is_ok() {
-            return Ok(Plan { prepared, sql, written: true });
+impl Plan {
+    /// Wraps a statement in a query, if the server accepts that: so rows and values are cut to the
+    /// limits before they are sent.
+    async fn new(connection: &mut PgConnection, statement: &Statement) -> Result<Self, RunError> {
+        let Statement { sql, parameters, access, limits } = statement;
+        let sql = sql.trim_end_matches(|it: char| it == ';' || it.is_whitespace());
+        let prepared = prepare(connection, sql).await?;
+        let (wanted, given) = (types(&prepared).len(), parameters.len());
+        if wanted != given {
+            return Err(SqlError::Parameters { wanted, given }.into());
         }
-    }
-    // A statement that was prepared on the connection may call anything.
-    if *access == Access::Read && named(sql, &["execute"]).is_some() {
-        return Err(SqlError::ReadOnly(NO_QUERY.to_owned()));
-    }
-    // Statements that cannot be wrapped, such as `EXPLAIN` and `SHOW`, return texts.
-    match columns.iter().find(|it| !is_simple(it.type_info())) {
-        None => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
-        Some(column) => {
-            let (name, kind) = (column.name(), column.type_info().name());
-            let message = format!("column `{name}` has to be cast to text here, from `{kind}`");
-            Err(SqlError::Failed(message))
+        let columns = prepared.columns();
+        if columns.is_empty() {
+            return match access {
+                Access::Read => Err(SqlError::ReadOnly(NO_QUERY.to_owned()).into()),
+                Access::Write => Ok(Self { prepared, sql: sql.to_owned(), formatted: false }),
+            };
+        }
+        let names: Vec<String> = (1..=columns.len()).map(|it| format!("c{it}")).collect();
+        let values: Vec<String> =
+            names.iter().zip(columns).map(|(name, it)| expression(name, it, limits.cell)).collect();
+        let (names, values, most) = (names.join(", "), values.join(", "), limits.rows_asked());
+        let query = format!("SELECT {values} FROM (\n{sql}\n) AS q({names}) LIMIT {most}");
+        let change = format!("WITH q({names}) AS (\n{sql}\n) SELECT {values} FROM q LIMIT {most}");
+        for sql in [query, change].into_iter().take(if *access == Access::Write { 2 } else { 1 }) {
+            if prepare(connection, &sql).await.is_ok() {
+                return Ok(Self { prepared, sql, formatted: true });
+            }
+        }
+        // A statement that was prepared on the connection may call anything.
+        if *access == Access::Read && find_name(sql, &["execute"]).is_some() {
+            return Err(SqlError::ReadOnly(NO_QUERY.to_owned()).into());
+        }
+        // Statements that cannot be wrapped, such as `EXPLAIN` and `SHOW`, return texts.
+        match columns.iter().find(|it| !is_simple(it.type_info())) {
+            None => Ok(Self { prepared, sql: sql.to_owned(), formatted: false }),
+            Some(column) => {
+                let (name, kind) = (column.name(), column.type_info().name());
+                let message = format!("column `{name}` of type `{kind}` must be cast to text");
+                Err(SqlError::Failed(message).into())
+            }
         }
     }
 }
@@ -352,7 +372,7 @@ fn types(prepared: &PgStatement) -> &[PgTypeInfo] {
 
 /// Returns an expression for a value that the server formats as text or, if it is bytes, returns
 /// unchanged.
-fn written(name: &str, column: &PgColumn, cell: usize) -> String {
+fn expression(name: &str, column: &PgColumn, cell: usize) -> String {
     let most = cell.saturating_add(1).min(LARGEST);
     match (column.type_info().name(), column.type_info().kind()) {
         ("BYTEA", _) => format!("substring({name} FOR {most})"),
@@ -379,17 +399,17 @@ fn is_simple(kind: &PgTypeInfo) -> bool {
 }
 
 /// A parameter in the form that the server expects for its type.
-struct BoundParameter {
+struct EncodedParameter {
     kind: PgTypeInfo,
     bytes: Option<Vec<u8>>,
 }
 
 /// Makes the server parse each parameter from a text, as the type of its placeholder.
-async fn sent(
+async fn encode(
     connection: &mut PgConnection,
     parameters: &[Value],
     plan: &Plan,
-) -> Result<Vec<BoundParameter>, sqlx::Error> {
+) -> Result<Vec<EncodedParameter>, sqlx::Error> {
     let types = types(&plan.prepared);
     if types.is_empty() {
         return Ok(Vec::new());
@@ -406,7 +426,7 @@ async fn sent(
         .map(|(at, kind): (usize, &PgTypeInfo)| {
             let value = row.try_get_raw(at)?;
             let bytes = value.as_bytes().ok().map(<[u8]>::to_vec);
-            Ok(BoundParameter { kind: kind.clone(), bytes })
+            Ok(EncodedParameter { kind: kind.clone(), bytes })
         })
         .collect()
 }
@@ -431,39 +451,39 @@ fn text(value: &Value, kind: &PgTypeInfo) -> Option<String> {
     match (value, kind.kind()) {
         (Value::Null, _) => None,
         (Value::String(it), _) if !matches!(kind.name(), "JSON" | "JSONB") => Some(it.clone()),
-        (Value::Array(items), PgTypeKind::Array(_)) => Some(array(items)),
+        (Value::Array(items), PgTypeKind::Array(_)) => Some(format_array(items)),
         _ => Some(value.to_string()),
     }
 }
 
 /// Formats a list as a PostgreSQL array.
-fn array(items: &[Value]) -> String {
+fn format_array(items: &[Value]) -> String {
     format!(
         "{{{}}}",
         items
             .iter()
             .map(|value: &Value| match value {
                 Value::Null => "NULL".to_owned(),
-                Value::Array(items) => array(items),
-                Value::String(it) => quoted(it),
-                _ => quoted(&value.to_string()),
+                Value::Array(items) => format_array(items),
+                Value::String(it) => quote(it),
+                _ => quote(&value.to_string()),
             })
             .collect::<Vec<_>>()
             .join(",")
     )
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-impl Type<Postgres> for BoundParameter {
+impl Type<Postgres> for EncodedParameter {
     fn type_info() -> PgTypeInfo {
         PgTypeInfo::with_name("text")
     }
 }
 
-impl Encode<'_, Postgres> for BoundParameter {
+impl Encode<'_, Postgres> for EncodedParameter {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
         let Some(bytes) = &self.bytes else { return Ok(IsNull::Yes) };
         buffer.extend_from_slice(bytes);
@@ -475,65 +495,66 @@ impl Encode<'_, Postgres> for BoundParameter {
     }
 }
 
-async fn rows(
+async fn fetch_rows(
     connection: &mut PgConnection,
     query: Query<'_, Postgres, PgArguments>,
     plan: &Plan,
     limits: SqlLimits,
 ) -> Result<Table, sqlx::Error> {
     let columns = plan.prepared.columns();
-    let column = |it: &PgColumn| Column {
-        name: it.name().to_owned(),
-        kind: it.type_info().name().to_lowercase(),
-    };
-    let mut collect = TableBuilder::new(columns.iter().map(column).collect(), limits);
+    let mut table = TableBuilder::new(columns.iter().map(column).collect(), limits);
     let mut steps = connection.fetch_many(query);
     while let Some(step) = steps.try_next().await? {
         match step {
-            Either::Left(done) => collect.affected(done.rows_affected()),
-            Either::Right(row) if collect.wants_more() => {
+            Either::Left(done) => table.add_affected(done.rows_affected()),
+            Either::Right(row) if table.wants_more() => {
                 let values = columns
                     .iter()
                     .enumerate()
-                    .map(|(at, column)| match plan.written {
-                        true => read(&row, at, column, &mut collect),
-                        false => simple(&row, at, column, &mut collect),
+                    .map(|(at, column)| match plan.formatted {
+                        true => read_formatted(&row, at, column, &mut table),
+                        false => read_raw(&row, at, column, &mut table),
                     })
                     .collect::<Result<_, _>>()?;
-                collect.row(values);
+                table.add_row(values);
             }
             Either::Right(_) => break,
         }
     }
-    Ok(collect.table())
+    Ok(table.finish())
+}
+
+fn column(column: &PgColumn) -> Column {
+    let (name, kind) = (column.name(), column.type_info().name());
+    Column { name: name.to_owned(), kind: kind.to_lowercase() }
 }
 
 /// Reads a value formatted by the server.
-fn read(
+fn read_formatted(
     row: &PgRow,
     at: usize,
     column: &PgColumn,
-    collect: &mut TableBuilder,
+    table: &mut TableBuilder,
 ) -> Result<Value, sqlx::Error> {
     let value = row.try_get_raw(at)?;
     if value.is_null() {
         return Ok(Value::Null);
     }
     if column.type_info().name() == "BYTEA" {
-        return Ok(collect.bytes(row.try_get_unchecked(at)?));
+        return Ok(table.bytes(row.try_get_unchecked(at)?));
     }
     let text: &str = row.try_get_unchecked(at)?;
     let is_json =
         is_plain(column.type_info()) || matches!(column.type_info().kind(), PgTypeKind::Array(_));
-    Ok(if is_json { collect.json(text) } else { collect.text(text) })
+    Ok(if is_json { table.json(text) } else { table.text(text) })
 }
 
 /// Reads a value as the server sends it.
-fn simple(
+fn read_raw(
     row: &PgRow,
     at: usize,
     column: &PgColumn,
-    collect: &mut TableBuilder,
+    table: &mut TableBuilder,
 ) -> Result<Value, sqlx::Error> {
     let value = row.try_get_raw(at)?;
     if value.is_null() {
@@ -547,15 +568,13 @@ fn simple(
         "OID" => row.try_get::<Oid, _>(at)?.0.into(),
         "FLOAT4" => row.try_get::<f32, _>(at)?.into(),
         "FLOAT8" => row.try_get::<f64, _>(at)?.into(),
-        "JSON" => collect.json(row.try_get_unchecked(at)?),
-        _ => collect.text(row.try_get_unchecked(at)?),
+        "JSON" => table.json(row.try_get_unchecked(at)?),
+        _ => table.text(row.try_get_unchecked(at)?),
     })
 }
 
-fn failed(error: sqlx::Error, limits: &SqlLimits) -> SqlError {
-    let sqlx::Error::Database(error) = &error else {
-        return SqlError::unreachable(&error);
-    };
+fn to_sql_error(error: &sqlx::Error, limits: &SqlLimits) -> SqlError {
+    let sqlx::Error::Database(error) = error else { return SqlError::unreachable(error) };
     let hint = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::hint);
     let hint = hint.map(|it| format!(" ({it})")).unwrap_or_default();
     let message = format!("{}{hint}", error.message());

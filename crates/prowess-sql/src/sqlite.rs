@@ -20,13 +20,15 @@ use sqlx::{
 };
 
 use crate::{
-    authorizer::{hold, is_in_transaction, release},
-    connections::{Connections, take},
-    database::{Access, Column, Database, NO_QUERY, SqlError, Statement, Table},
-    memory::Memory,
+    authorizer::{is_in_transaction, release, restrict},
+    connections::{Connections, take_connection},
+    database::{
+        Access, Column, Database, NO_QUERY, RunError, SqlError, SqlLimits, Statement, Table,
+    },
+    memory::MemoryLimit,
     table::TableBuilder,
     task::{Deadline, spawn},
-    temporary::{TemporaryFiles, too_much},
+    temporary::{TemporaryFiles, limit_error},
 };
 
 /// The number of instructions between two calls of the progress handler. Each can allocate as much
@@ -52,138 +54,147 @@ impl Database for SqliteDatabase {
 
     fn run(&self, statement: Statement) -> BoxFuture<'_, Result<Table, SqlError>> {
         let connections = self.connections.clone();
-        Box::pin(spawn(statement, move |mut statement, mut deadline| async move {
-            match connections {
-                Connections::Pool(pool) => {
-                    let connection = pool.acquire().await;
-                    let mut connection = connection.map_err(|it| failed(it, &statement))?;
-                    stoppable(&mut connection, &statement, deadline).await
-                }
-                Connections::Single(single) => {
-                    let (mut place, mut connection) =
-                        take(single, &mut statement, &mut deadline).await?;
-                    let table = stoppable(&mut connection, &statement, deadline).await;
-                    *place = Some(connection);
-                    table
-                }
-            }
+        Box::pin(spawn(statement, async move |statement, deadline| {
+            let (access, limits) = (statement.access, statement.limits);
+            run(connections, statement, deadline)
+                .await
+                .map_err(|error| error.explain(|it| to_sql_error(&it, access, &limits)))
         }))
     }
 }
 
-async fn stoppable(
-    connection: &mut SqliteConnection,
-    statement: &Statement,
+async fn run(
+    connections: Connections<Sqlite>,
+    mut statement: Statement,
     mut deadline: Deadline,
-) -> Result<Table, SqlError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut answer = pin!(ask(connection, statement, stop.clone()));
-    tokio::select! {
-        table = &mut answer => table,
-        _ = deadline.wait() => {
-            // The connection may contain a database in memory, so it is not discarded.
-            stop.store(true, Ordering::Relaxed);
-            answer.await
+) -> Result<Table, RunError> {
+    match connections {
+        Connections::Pool(pool) => {
+            let mut connection = pool.acquire().await?;
+            run_until(&mut connection, &statement, deadline).await
+        }
+        Connections::Single(single) => {
+            let (mut slot, mut connection) =
+                take_connection(single, &mut statement, &mut deadline).await?;
+            let table = run_until(&mut connection, &statement, deadline).await;
+            *slot = Some(connection);
+            table
         }
     }
 }
 
-async fn ask(
+/// Executes a statement, and stops it at the deadline.
+async fn run_until(
+    connection: &mut SqliteConnection,
+    statement: &Statement,
+    mut deadline: Deadline,
+) -> Result<Table, RunError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut result = pin!(execute(connection, statement, stop.clone()));
+    tokio::select! {
+        table = &mut result => table,
+        _ = deadline.wait() => {
+            // The connection may contain a database in memory, so it is not discarded.
+            stop.store(true, Ordering::Relaxed);
+            result.await
+        }
+    }
+}
+
+async fn execute(
     connection: &mut SqliteConnection,
     statement: &Statement,
     stop: Arc<AtomicBool>,
-) -> Result<Table, SqlError> {
-    let failed = |error| failed(error, statement);
-    if is_in_transaction(&mut connection.lock_handle().await.map_err(failed)?) {
-        return Err(SqlError::InTransaction);
+) -> Result<Table, RunError> {
+    if is_in_transaction(&mut connection.lock_handle().await?) {
+        return Err(SqlError::InTransaction.into());
     }
     if statement.access == Access::Read {
-        let before: bool = sqlx::query_scalar("PRAGMA query_only")
-            .fetch_one(&mut *connection)
-            .await
-            .map_err(failed)?;
-        connection.execute("PRAGMA query_only = 1").await.map_err(failed)?;
-        let table = held(connection, statement, stop).await;
+        let before: bool =
+            sqlx::query_scalar("PRAGMA query_only").fetch_one(&mut *connection).await?;
+        connection.execute("PRAGMA query_only = 1").await?;
+        let table = execute_restricted(connection, statement, stop).await;
         if !before {
-            connection.execute("PRAGMA query_only = 0").await.map_err(failed)?;
+            connection.execute("PRAGMA query_only = 0").await?;
         }
         return table;
     }
-    let mut transaction = connection.begin().await.map_err(failed)?;
-    let table = held(&mut transaction, statement, stop).await;
+    let mut transaction = connection.begin().await?;
+    let table = execute_restricted(&mut transaction, statement, stop).await;
     match table.is_ok() {
-        true => transaction.commit().await.map_err(failed)?,
-        false => transaction.rollback().await.map_err(failed)?,
+        true => transaction.commit().await?,
+        false => transaction.rollback().await?,
     }
     table
 }
 
-/// Runs a statement on a connection that is restricted meanwhile.
-async fn held(
+/// Executes a statement on a connection that is restricted meanwhile.
+async fn execute_restricted(
     connection: &mut SqliteConnection,
     statement: &Statement,
     stop: Arc<AtomicBool>,
-) -> Result<Table, SqlError> {
-    let failed = |error| failed(error, statement);
+) -> Result<Table, RunError> {
     let deadline = Instant::now() + statement.limits.timeout;
-    let (mut temporary, is_over) = TemporaryFiles::new();
-    let (memory, is_full) = Memory::new(statement.limits.memory);
-    let held = {
-        let mut handle = connection.lock_handle().await.map_err(failed)?;
+    let (mut files, is_over) = TemporaryFiles::new();
+    let (memory, is_full) = MemoryLimit::new(statement.limits.memory);
+    let previous = {
+        let mut handle = connection.lock_handle().await?;
         handle.set_progress_handler(STEP, move || {
             let is_wanted = !stop.load(Ordering::Relaxed) && Instant::now() < deadline;
-            is_wanted && temporary.is_left() && memory.is_left()
+            is_wanted && files.has_room() && memory.has_room()
         });
-        hold(&mut handle, statement.access, &statement.limits)
+        restrict(&mut handle, statement.access, &statement.limits)
     };
-    let table = rows(connection, statement).await;
-    let mut handle = connection.lock_handle().await.map_err(failed)?;
+    let table = fetch_rows(connection, statement).await;
+    let mut handle = connection.lock_handle().await?;
     handle.remove_progress_handler();
-    release(&mut handle, held);
+    release(&mut handle, previous);
     if is_full.load(Ordering::Relaxed) {
-        return table.map_err(|_| SqlError::Memory(statement.limits.memory));
+        return table.map_err(|_| SqlError::Memory(statement.limits.memory).into());
     }
-    if is_over.load(Ordering::Relaxed) { table.map_err(|_| too_much()) } else { table }
+    if is_over.load(Ordering::Relaxed) { table.map_err(|_| limit_error().into()) } else { table }
 }
 
-async fn rows(connection: &mut SqliteConnection, statement: &Statement) -> Result<Table, SqlError> {
-    let failed = |error| failed(error, statement);
+async fn fetch_rows(
+    connection: &mut SqliteConnection,
+    statement: &Statement,
+) -> Result<Table, RunError> {
     let sql = AssertSqlSafe(statement.sql.as_str()).into_sql_str();
-    let prepared = connection.prepare(sql.clone()).await.map_err(failed)?;
+    let prepared = connection.prepare(sql.clone()).await?;
     let wanted = match prepared.parameters() {
         Some(Either::Right(wanted)) => wanted,
         _ => 0,
     };
     let given = statement.parameters.len();
     if wanted != given {
-        return Err(SqlError::Parameters { wanted, given });
+        return Err(SqlError::Parameters { wanted, given }.into());
     }
     if statement.access == Access::Read && prepared.columns().is_empty() {
-        return Err(SqlError::ReadOnly(NO_QUERY.to_owned()));
+        return Err(SqlError::ReadOnly(NO_QUERY.to_owned()).into());
     }
-    let mut collect = TableBuilder::new(columns(prepared.columns()), statement.limits);
+    let mut table = TableBuilder::new(columns(prepared.columns()), statement.limits);
     let query = statement.parameters.iter().fold(sqlx::query(sql), bind).persistent(false);
     let mut steps = connection.fetch_many(query);
     let mut ended = false;
-    while let Some(step) = steps.try_next().await.map_err(failed)? {
+    while let Some(step) = steps.try_next().await? {
         match step {
-            _ if ended => return Err(not_one()),
+            _ if ended => return Err(not_one_statement()),
             Either::Left(done) => {
                 ended = true;
-                collect.affected(done.rows_affected());
+                table.add_affected(done.rows_affected());
             }
-            Either::Right(row) if collect.wants_more() => {
-                let values = values(&row, &mut collect).map_err(failed)?;
-                collect.row(values);
+            Either::Right(row) if table.wants_more() => {
+                let values = values(&row, &mut table)?;
+                table.add_row(values);
             }
-            Either::Right(_) => return Ok(collect.table()),
+            Either::Right(_) => return Ok(table.finish()),
         }
     }
-    if ended { Ok(collect.table()) } else { Err(not_one()) }
+    if ended { Ok(table.finish()) } else { Err(not_one_statement()) }
 }
 
-fn not_one() -> SqlError {
-    SqlError::Failed("it is not one statement".to_owned())
+fn not_one_statement() -> RunError {
+    SqlError::Failed("expected exactly one statement".to_owned()).into()
 }
 
 fn bind<'q>(
@@ -217,7 +228,7 @@ fn columns(columns: &[SqliteColumn]) -> Vec<Column> {
 }
 
 /// Returns the values of a row, each by its own type: a column of SQLite does not guarantee one.
-fn values(row: &SqliteRow, collect: &mut TableBuilder) -> Result<Vec<Value>, sqlx::Error> {
+fn values(row: &SqliteRow, table: &mut TableBuilder) -> Result<Vec<Value>, sqlx::Error> {
     (0..row.len())
         .map(|at: usize| {
             let value = row.try_get_raw(at)?;
@@ -226,16 +237,16 @@ fn values(row: &SqliteRow, collect: &mut TableBuilder) -> Result<Vec<Value>, sql
             }
             Ok(match value.type_info().name() {
                 "INTEGER" => row.try_get_unchecked::<i64, _>(at)?.into(),
-                "REAL" => number(row.try_get_unchecked(at)?),
-                "BLOB" => collect.bytes(row.try_get_unchecked(at)?),
-                _ => collect.text(&String::from_utf8_lossy(row.try_get_unchecked(at)?)),
+                "REAL" => to_number(row.try_get_unchecked(at)?),
+                "BLOB" => table.bytes(row.try_get_unchecked(at)?),
+                _ => table.text(&String::from_utf8_lossy(row.try_get_unchecked(at)?)),
             })
         })
         .collect()
 }
 
 /// Returns a number, as a word if JSON cannot represent it.
-fn number(number: f64) -> Value {
+fn to_number(number: f64) -> Value {
     match number {
         f64::INFINITY => "Infinity".into(),
         f64::NEG_INFINITY => "-Infinity".into(),
@@ -243,17 +254,15 @@ fn number(number: f64) -> Value {
     }
 }
 
-fn failed(error: sqlx::Error, statement: &Statement) -> SqlError {
-    let sqlx::Error::Database(error) = &error else {
-        return SqlError::unreachable(&error);
-    };
+fn to_sql_error(error: &sqlx::Error, access: Access, limits: &SqlLimits) -> SqlError {
+    let sqlx::Error::Database(error) = error else { return SqlError::unreachable(error) };
     let code: i32 = error.code().and_then(|it| it.parse().ok()).unwrap_or(0);
     let message = error.message().to_owned();
     // The lowest byte of an extended code is the primary code.
     match code & 0xff {
-        libsqlite3_sys::SQLITE_INTERRUPT => SqlError::TimedOut(statement.limits.timeout),
-        libsqlite3_sys::SQLITE_NOMEM => SqlError::Memory(statement.limits.memory),
-        libsqlite3_sys::SQLITE_AUTH | libsqlite3_sys::SQLITE_READONLY => match statement.access {
+        libsqlite3_sys::SQLITE_INTERRUPT => SqlError::TimedOut(limits.timeout),
+        libsqlite3_sys::SQLITE_NOMEM => SqlError::Memory(limits.memory),
+        libsqlite3_sys::SQLITE_AUTH | libsqlite3_sys::SQLITE_READONLY => match access {
             Access::Read => SqlError::ReadOnly(message),
             Access::Write => SqlError::Refused(message),
         },

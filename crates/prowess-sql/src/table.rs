@@ -12,27 +12,29 @@ const NAME: usize = 256;
 pub(crate) struct TableBuilder {
     table: Table,
     limits: SqlLimits,
+    /// The size of all values so far.
     bytes: usize,
+    /// The number of values that were cut.
     cut: usize,
 }
 
 impl TableBuilder {
     pub(crate) fn new(columns: Vec<Column>, limits: SqlLimits) -> Self {
-        let mut collect = Self { table: Table::default(), limits, bytes: 0, cut: 0 };
-        collect.columns(columns);
-        collect
+        let mut builder = Self { table: Table::default(), limits, bytes: 0, cut: 0 };
+        builder.set_columns(columns);
+        builder
     }
 
     /// Sets the columns, with their names cut to the maximum length.
-    pub(crate) fn columns(&mut self, mut columns: Vec<Column>) {
+    pub(crate) fn set_columns(&mut self, mut columns: Vec<Column>) {
         for Column { name, .. } in &mut columns {
             name.truncate(name.floor_char_boundary(NAME));
         }
         self.table.columns = columns;
     }
 
-    /// Sets the number of changed rows, for a statement that returns none.
-    pub(crate) fn affected(&mut self, rows: u64) {
+    /// Adds to the number of changed rows, for a statement that returns none.
+    pub(crate) fn add_affected(&mut self, rows: u64) {
         if self.table.columns.is_empty() {
             *self.table.rows_affected.get_or_insert(0) += rows;
         }
@@ -55,20 +57,20 @@ impl TableBuilder {
         false
     }
 
-    pub(crate) fn row(&mut self, row: Vec<Value>) {
+    pub(crate) fn add_row(&mut self, row: Vec<Value>) {
         self.bytes += row.len();
         self.table.rows.push(row);
     }
 
     /// Returns a text, cut to the maximum size of a value.
     pub(crate) fn text(&mut self, text: &str) -> Value {
-        let end = text.floor_char_boundary(self.room(text.len()));
+        let end = text.floor_char_boundary(self.reserve(text.len()));
         Value::String(text[..end].to_owned())
     }
 
     /// Returns bytes in base64, cut to the maximum size of a value.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Value {
-        let end = self.room(bytes.len());
+        let end = self.reserve(bytes.len());
         Value::String(BASE64_STANDARD.encode(&bytes[..end]))
     }
 
@@ -85,7 +87,7 @@ impl TableBuilder {
         }
     }
 
-    pub(crate) fn table(mut self) -> Table {
+    pub(crate) fn finish(mut self) -> Table {
         if self.cut > 0 {
             let cut = format!("the end of {} values over {} bytes", self.cut, self.limits.cell);
             self.table.left_out.push(cut);
@@ -94,10 +96,10 @@ impl TableBuilder {
     }
 
     /// Counts a value of this length, and returns how much of it is kept.
-    fn room(&mut self, length: usize) -> usize {
-        let taken = length.min(self.limits.cell);
-        self.cut += usize::from(taken < length);
-        self.bytes += taken;
-        taken
+    fn reserve(&mut self, length: usize) -> usize {
+        let kept = length.min(self.limits.cell);
+        self.cut += usize::from(kept < length);
+        self.bytes += kept;
+        kept
     }
 }

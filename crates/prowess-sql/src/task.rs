@@ -27,15 +27,16 @@ where
 {
     // Drivers treat a zero byte as the end of a text, or as no end at all.
     if statement.sql.contains('\0') || statement.sql.len() > LONGEST {
-        let message = format!("it has a zero byte, or more than {LONGEST} bytes");
+        let message =
+            format!("the statement contains a zero byte or is longer than {LONGEST} bytes");
         return Err(SqlError::Failed(message));
     }
     let limit = statement.limits.timeout.min(DAY);
     statement.limits.timeout = limit;
     let deadline = Instant::now() + limit;
     // Dropped with this future, which notifies the task.
-    let (_here, gone) = oneshot::channel();
-    let task = tokio::spawn(work(statement, Deadline { limit, deadline, gone }));
+    let (_caller, caller_gone) = oneshot::channel();
+    let task = tokio::spawn(work(statement, Deadline { limit, deadline, caller_gone }));
     match timeout_at(deadline + 2 * GRACE, task).await {
         // Its own timeout was shorter if it had to wait.
         Ok(Ok(Err(SqlError::TimedOut(_)))) => Err(SqlError::TimedOut(limit)),
@@ -49,27 +50,27 @@ where
 pub(crate) struct Deadline {
     limit: Duration,
     deadline: Instant,
-    gone: oneshot::Receiver<Infallible>,
+    caller_gone: oneshot::Receiver<Infallible>,
 }
 
 impl Deadline {
     /// Waits until the deadline, or until the caller is gone.
     pub(crate) async fn wait(&mut self) -> SqlError {
         tokio::select! {
-            _ = &mut self.gone => {}
+            _ = &mut self.caller_gone => {}
             () = sleep_until(self.deadline + GRACE) => {}
         }
         SqlError::TimedOut(self.limit)
     }
 
     /// Waits for `work` until the deadline, even if the caller is gone.
-    pub(crate) async fn bound<T>(&self, work: impl Future<Output = T>) -> Result<T, SqlError> {
+    pub(crate) async fn limit<T>(&self, work: impl Future<Output = T>) -> Result<T, SqlError> {
         let end = self.deadline + GRACE;
         timeout_at(end, work).await.map_err(|_| SqlError::TimedOut(self.limit))
     }
 
     /// Returns the time that is left.
-    pub(crate) fn left(&self) -> Result<Duration, SqlError> {
+    pub(crate) fn remaining(&self) -> Result<Duration, SqlError> {
         match self.deadline.saturating_duration_since(Instant::now()) {
             Duration::ZERO => Err(SqlError::TimedOut(self.limit)),
             left => Ok(left),

@@ -22,7 +22,7 @@ impl<'v> Run<'v> {
         self.at = At::Pipe(pipe);
         let mut value = None;
         for command in &pipe.commands {
-            value = Some(self.command(dot, command, value)?.unboxed());
+            value = Some(self.command(dot, command, value)?.unbox());
         }
         let value = value.unwrap_or(Value::NONE);
         for variable in &pipe.variables {
@@ -127,7 +127,7 @@ impl<'v> Run<'v> {
             return Err(Stop::fault(wrong));
         }
         if let Body::First(wanted) = body {
-            return self.first(dot, wanted, arguments, last);
+            return self.first_by_truth(dot, wanted, arguments, last);
         }
         let wanted = |index| match body {
             Body::Format if index == 0 => ArgumentType::Text,
@@ -138,7 +138,7 @@ impl<'v> Run<'v> {
             values.push(self.argument(dot, argument, wanted(index))?);
         }
         if let Some(last) = last {
-            values.push(checked(last, wanted(written))?);
+            values.push(check_type(last, wanted(written))?);
         }
         self.step(function.reads(&values) / 16)?;
         self.apply(body, &values, arguments.first()).map_err(|stop| match stop {
@@ -178,7 +178,7 @@ impl<'v> Run<'v> {
     }
 
     /// Returns the first argument whose truth is `wanted`, or else the last one.
-    fn first(
+    fn first_by_truth(
         &mut self,
         dot: &Value<'v>,
         wanted: bool,
@@ -210,7 +210,7 @@ impl<'v> Run<'v> {
             Term::Bool(_) | Term::Number { .. } if wanted == ArgumentType::Text => {
                 Err(Stop::fault(format!("expected string; found {operand}")))
             }
-            _ => checked(self.operand(dot, operand, false)?, wanted),
+            _ => check_type(self.operand(dot, operand, false)?, wanted),
         }
     }
 }
@@ -234,10 +234,10 @@ fn field<'v>(value: Value<'v>, name: &str, has_arguments: bool) -> EvalResult<'v
 }
 
 /// Returns a value, if it has the wanted type.
-fn checked(value: Value<'_>, wanted: ArgumentType) -> EvalResult<'_> {
+fn check_type(value: Value<'_>, wanted: ArgumentType) -> EvalResult<'_> {
     match value.content {
         _ if wanted == ArgumentType::Anything => Ok(value),
-        Content::Text(_) => Ok(value.unboxed()),
+        Content::Text(_) => Ok(value.unbox()),
         Content::Nil if !value.boxed => Err(Stop::fault("invalid value; expected string")),
         Content::Nil => Err(Stop::fault("wrong type for value; expected string; got interface {}")),
         _ => {

@@ -161,13 +161,13 @@ impl<'v> Run<'v> {
                     let variables = self.variables.len();
                     let kind = self.range(&dot, branch, next)?;
                     self.open(&dot, variables, kind)?;
-                    (dot, next) = self.turn(dot)?;
+                    (dot, next) = self.next_turn(dot)?;
                 }
                 Operation::Else(end) => next = *end,
-                Operation::Next => (dot, next) = self.turn(dot)?,
+                Operation::Next => (dot, next) = self.next_turn(dot)?,
                 Operation::Continue => {
                     self.leave_until(|it| matches!(it, Kind::Loop(_)));
-                    (dot, next) = self.turn(dot)?;
+                    (dot, next) = self.next_turn(dot)?;
                 }
                 Operation::Break => {
                     // Go treats the `else` of a loop as a part of it here, though not above.
@@ -209,12 +209,12 @@ impl<'v> Run<'v> {
         if let Content::Map(map) = value.content {
             self.step(MEMORY_STEPS * map.len())?;
         }
-        let begun = Loop::over(&value.content, branch, body, self.variables.len());
+        let begun = Loop::new(&value.content, branch, body, self.variables.len());
         Ok(begun.map_err(Stop::Fault)?.map_or(Kind::Empty(branch), Kind::Loop))
     }
 
     /// Continues the innermost block, which is a loop: at its body, at its end, or at its `else`.
-    fn turn(&mut self, dot: Value<'v>) -> Result<(Value<'v>, usize), Stop> {
+    fn next_turn(&mut self, dot: Value<'v>) -> Result<(Value<'v>, usize), Stop> {
         let it = match self.blocks.last_mut().map(|it| &mut it.kind) {
             Some(Kind::Loop(it)) => it,
             Some(Kind::Empty(branch)) => return Ok((dot, branch.otherwise)),
@@ -290,7 +290,7 @@ impl<'v> Run<'v> {
         }
         // Determining the shell context reads the whole output again.
         self.step(self.output.len())?;
-        let quoted = shell::quoted(&self.output, text).map_err(Stop::Fault)?;
+        let quoted = shell::quote(&self.output, text).map_err(Stop::Fault)?;
         self.write(&quoted)
     }
 

@@ -3,8 +3,8 @@
 use crate::{
     float,
     quote::{Charset, can_backquote, quote_char, quote_with},
-    unicode::{first_runes, is_print, lossy, rune_count},
-    value::{Content, Text, sorted},
+    unicode::{first_runes, is_print, rune_count, to_lossy},
+    value::{Content, Text, sort_items},
 };
 
 /// Writes values one after the other, up to a maximum number of bytes.
@@ -36,7 +36,7 @@ pub(crate) fn format_for_error(value: &Content<'_>, verb: char) -> String {
     const ROOM: usize = 4096;
     let mut writer = Writer::new(ROOM);
     writer.argument(value, verb, Flags::default());
-    lossy(&writer.into_bytes())
+    to_lossy(&writer.into_bytes())
 }
 
 /// Returns a character as Go shows it in its errors, such as `U+002B '+'`.
@@ -115,7 +115,7 @@ impl Writer {
             }
             Content::Map(map) => {
                 self.open(value, "map[", flags);
-                for (index, (key, item)) in sorted(map).into_iter().enumerate() {
+                for (index, (key, item)) in sort_items(map).into_iter().enumerate() {
                     self.separate(index, flags);
                     self.text(&Text::Given(key.as_bytes()), verb, flags);
                     self.push(":");

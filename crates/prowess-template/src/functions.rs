@@ -5,7 +5,7 @@ use crate::{
     escape::{html, js, urlquery},
     format::Writer,
     printf::{print, printf, println},
-    unicode::lossy,
+    unicode::to_lossy,
     value::{CallResult, Content, List, Text, Value},
 };
 
@@ -107,7 +107,7 @@ pub(crate) fn uncallable(value: &Value<'_>, name: Option<String>) -> String {
     match (&value.content, name) {
         (Content::Nil, _) => "call of nil".into(),
         (_, Some(name)) => format!("non-function {name} of type {type_name}"),
-        (Content::Text(text), None) => format!("non-function {} of type string", lossy(text)),
+        (Content::Text(text), None) => format!("non-function {} of type string", to_lossy(text)),
         (_, None) => format!("non-function <{type_name} Value> of type {type_name}"),
     }
 }
@@ -130,12 +130,12 @@ fn len<'v>(values: &[Value<'v>]) -> CallResult<'v> {
 }
 
 fn index<'v>(values: &[Value<'v>]) -> CallResult<'v> {
-    let mut item = values[0].clone().unboxed();
+    let mut item = values[0].clone().unbox();
     if item.is_none() {
         return Err("index of untyped nil".into());
     }
     for index in &values[1..] {
-        let index = index.clone().unboxed();
+        let index = index.clone().unbox();
         item = match &item.content {
             Content::List(list) => {
                 let item = list.items().get(position(&index, list.length)?);
@@ -165,7 +165,7 @@ fn index<'v>(values: &[Value<'v>]) -> CallResult<'v> {
 }
 
 fn slice<'v>(values: &[Value<'v>]) -> CallResult<'v> {
-    let (item, indexes) = (values[0].clone().unboxed(), &values[1..]);
+    let (item, indexes) = (values[0].clone().unbox(), &values[1..]);
     if item.is_none() {
         return Err("slice of untyped nil".into());
     }

@@ -245,10 +245,9 @@ impl<'t> Lexer<'t> {
             true if self.accept("bB") => "01_",
             _ => "0123456789_",
         };
-        let run = |lexer: &mut Self, set| while lexer.accept(set) {};
-        run(self, digits);
+        self.accept_run(digits);
         if self.accept(".") {
-            run(self, digits);
+            self.accept_run(digits);
         }
         let exponent = match digits.len() {
             11 => "eE",
@@ -257,7 +256,7 @@ impl<'t> Lexer<'t> {
         };
         if self.accept(exponent) {
             self.accept("+-");
-            run(self, "0123456789_");
+            self.accept_run("0123456789_");
         }
         self.accept("i");
         let ends = !self.peek().is_some_and(is_alphanumeric);
@@ -265,6 +264,10 @@ impl<'t> Lexer<'t> {
             self.advance();
         }
         ends
+    }
+
+    fn accept_run(&mut self, set: &str) {
+        while self.accept(set) {}
     }
 
     fn accept(&mut self, set: &str) -> bool {

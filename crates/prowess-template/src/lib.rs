@@ -103,7 +103,7 @@ impl Template {
 
 /// Returns the rendered bytes as text.
 fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|it| unicode::lossy(it.as_bytes()))
+    String::from_utf8(bytes).unwrap_or_else(|it| unicode::to_lossy(it.as_bytes()))
 }
 
 /// Parses `template` and renders it with `data` as its dot.

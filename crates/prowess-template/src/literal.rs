@@ -42,19 +42,21 @@ pub(crate) fn complex(text: &str) -> Result<Number, String> {
     let (real, imaginary) = text.split_at(middle);
     let imaginary = imaginary.strip_suffix('i').unwrap_or(imaginary);
     // Go checks the form of both parts before it parses either.
-    let malformed = |part: &str| {
-        let digits = part.trim_start_matches(['+', '-']).to_ascii_lowercase();
-        digits.starts_with("0b") || digits.starts_with("0o") || digits.ends_with('i')
-    };
-    if malformed(real) || malformed(imaginary) || imaginary.len() < 2 {
+    if is_malformed_part(real) || is_malformed_part(imaginary) || imaginary.len() < 2 {
         return Err("syntax error scanning complex number".into());
     }
-    let part = |part: &str| {
-        let unread =
-            || format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()));
-        float(part).ok_or_else(unread)
-    };
-    Ok(Number::Complex(part(real)?, part(imaginary)?))
+    Ok(Number::Complex(complex_part(real)?, complex_part(imaginary)?))
+}
+
+fn is_malformed_part(part: &str) -> bool {
+    let digits = part.trim_start_matches(['+', '-']).to_ascii_lowercase();
+    digits.starts_with("0b") || digits.starts_with("0o") || digits.ends_with('i')
+}
+
+fn complex_part(part: &str) -> Result<f64, String> {
+    float(part).ok_or_else(|| {
+        format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()))
+    })
 }
 
 /// Parses any other number; its form determines its type.

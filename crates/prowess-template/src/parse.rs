@@ -11,7 +11,7 @@ use crate::{
     lex::{Kind, Lexer, Token},
     quote::{quote, unquote},
     tree::{Branch, Invocation, Operation, Tree, Trees, Variable},
-    unicode::lossy,
+    unicode::to_lossy,
 };
 
 /// The maximum size of a template in bytes.
@@ -106,7 +106,7 @@ impl<'t> Parser<'t> {
             return self.open(opener, false);
         }
         match &*token.text {
-            "else" => self.otherwise()?,
+            "else" => self.else_clause()?,
             "end" => self.end()?,
             "block" => self.block()?,
             "template" => self.template()?,
@@ -139,7 +139,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses an `else`, alone or with the keyword of a block that takes the place of its rest.
-    fn otherwise(&mut self) -> ParseResult<()> {
+    fn else_clause(&mut self) -> ParseResult<()> {
         let next = self.peek_past_space();
         let opener = [Opener::If, Opener::With].into_iter().find(|it| next.is_keyword(it.as_str()));
         if opener.is_none() {
@@ -254,15 +254,10 @@ impl<'t> Parser<'t> {
 
     /// Stores the parsed tree. Of two with the same name, an empty one gives way to the other.
     fn finish(&mut self) -> ParseResult<()> {
-        let is_empty = |operations: &[Operation]| {
-            operations
-                .iter()
-                .all(|it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty()))
-        };
         let Draft { name, operations, .. } = &mut self.draft;
         match self.done.get(name) {
-            Some(other) if !is_empty(other) && is_empty(operations) => {}
-            Some(other) if !is_empty(other) => {
+            Some(other) if !is_blank(other) && is_blank(operations) => {}
+            Some(other) if !is_blank(other) => {
                 let name = quote(name.as_bytes());
                 return Err(format!("template: multiple definition of template {name}"));
             }
@@ -289,7 +284,7 @@ impl<'t> Parser<'t> {
     fn template_name(&mut self, context: &str) -> ParseResult<(usize, Box<str>)> {
         let token = self.expect(Kind::Quoted, context)?;
         let name = unquote(&token.text).ok_or("invalid syntax")?;
-        Ok((token.position, lossy(&name).into()))
+        Ok((token.position, to_lossy(&name).into()))
     }
 
     /// Parses a `break` or `continue`.
@@ -309,7 +304,7 @@ impl<'t> Parser<'t> {
         variable
     }
 
-    pub(crate) fn known(&mut self, name: &str) -> ParseResult<Variable> {
+    pub(crate) fn resolve_variable(&mut self, name: &str) -> ParseResult<Variable> {
         let variable = self.variable(name);
         if self.draft.known.get(&variable.id).is_none_or(|it| *it == 0) {
             return Err(format!("undefined variable {}", quote(name.as_bytes())));
@@ -388,4 +383,10 @@ fn resolve(own: &str, mut done: BTreeMap<Box<str>, Vec<Operation>>) -> Vec<Tree>
         }
     }
     trees
+}
+
+fn is_blank(operations: &[Operation]) -> bool {
+    operations
+        .iter()
+        .all(|it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty()))
 }

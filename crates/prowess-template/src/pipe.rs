@@ -136,7 +136,7 @@ impl<'t> Parser<'t> {
             Kind::Keyword if token.text == "nil" => Term::Nil,
             Kind::Bool => Term::Bool(token.text == "true"),
             Kind::Field => Term::Field(vec![field(&token)]),
-            Kind::Variable => Term::Variable(self.known(&token.text)?, Vec::new()),
+            Kind::Variable => Term::Variable(self.resolve_variable(&token.text)?, Vec::new()),
             Kind::Identifier => {
                 Term::Function(Function::find(&token.text).ok_or_else(|| {
                     format!("function {} not defined", quote(token.text.as_bytes()))

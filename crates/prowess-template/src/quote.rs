@@ -53,8 +53,10 @@ fn escape(quoted: &mut String, c: char, quote: char, charset: Charset) {
 
 /// Whether a text can be between backquotes unchanged.
 pub(crate) fn can_backquote(bytes: &[u8]) -> bool {
-    let plain = |c: char| c == '\t' || !(c < ' ' || matches!(c, '`' | '\x7f' | '\u{feff}'));
-    runes(bytes).all(|it| matches!(it, Rune::Char(c) if plain(c)))
+    runes(bytes).all(|it| match it {
+        Rune::Char(c) => c == '\t' || !(c < ' ' || matches!(c, '`' | '\x7f' | '\u{feff}')),
+        Rune::Byte(_) => false,
+    })
 }
 
 /// Returns the bytes of a quoted Go string; `None` if it is malformed.

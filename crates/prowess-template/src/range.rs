@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::{
     format::format_for_error,
     tree::Branch,
-    value::{Content, Text, Value, sorted},
+    value::{Content, Text, Value, sort_items},
 };
 
 /// A loop that is being executed.
@@ -31,7 +31,7 @@ enum Items<'v> {
 
 impl<'v> Loop<'v> {
     /// Creates a loop over a value; `None` if that is empty.
-    pub(crate) fn over(
+    pub(crate) fn new(
         value: &Content<'v>,
         branch: &'v Branch,
         body: usize,
@@ -45,7 +45,7 @@ impl<'v> Loop<'v> {
             Content::Int(count) => Items::Ints(*count),
             Content::Byte(count) => Items::Bytes(*count),
             Content::List(list) => Items::List(list.items()),
-            Content::Map(map) => Items::Map(sorted(map)),
+            Content::Map(map) => Items::Map(sort_items(map)),
             Content::Nil => return Ok(None),
             _ => return Err(format!("range can't iterate over {}", format_for_error(value, 'v'))),
         };

@@ -3,7 +3,7 @@
 
 /// The syntactic context of a position in a shell command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum QuoteContext {
     Plain,
     Single,
     Double,
@@ -13,16 +13,17 @@ enum Place {
 
 /// Returns a value as quoted after the text of a command. Fails in a context that allows only plain
 /// characters.
-pub(crate) fn quoted(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
-    let is_plain = |it: &u8| it.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(it);
-    let is_plain = value.iter().all(is_plain);
+pub(crate) fn quote(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
+    let is_plain = value.iter().all(|it| it.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(it));
     match context_after(before) {
-        Place::Plain if value.is_empty() => Ok(b"''".to_vec()),
+        QuoteContext::Plain if value.is_empty() => Ok(b"''".to_vec()),
         _ if is_plain => Ok(value.to_owned()),
-        Place::Plain => Ok([&b"'"[..], &escaped(value, b"'", b"'\\''"), b"'"].concat()),
-        Place::Single => Ok(escaped(value, b"'", b"'\\''")),
-        Place::Double => Ok(in_double_quotes(value)),
-        Place::Unclear => {
+        QuoteContext::Plain => {
+            Ok([&b"'"[..], &replace_quotes(value, b"'", b"'\\''"), b"'"].concat())
+        }
+        QuoteContext::Single => Ok(replace_quotes(value, b"'", b"'\\''")),
+        QuoteContext::Double => Ok(in_double_quotes(value)),
+        QuoteContext::Unclear => {
             let value = String::from_utf8_lossy(value);
             Err(format!("`{value}` cannot be quoted at this place of a command"))
         }
@@ -30,33 +31,37 @@ pub(crate) fn quoted(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Returns the context of the next character.
-fn context_after(text: &[u8]) -> Place {
-    let mut place = Place::Plain;
+fn context_after(text: &[u8]) -> QuoteContext {
+    let mut context = QuoteContext::Plain;
     let mut bytes = text.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
         let next = bytes.peek().copied();
-        place = match (place, byte) {
-            (Place::Plain | Place::Double, b'\\' | b'$') if next.is_none() => Place::Unclear,
-            (Place::Plain | Place::Double, b'\\') => {
+        context = match (context, byte) {
+            (QuoteContext::Plain | QuoteContext::Double, b'\\' | b'$') if next.is_none() => {
+                QuoteContext::Unclear
+            }
+            (QuoteContext::Plain | QuoteContext::Double, b'\\') => {
                 bytes.next();
-                place
+                context
             }
-            (Place::Plain | Place::Double, b'`') => Place::Unclear,
-            (Place::Plain | Place::Double, b'$') if matches!(next, Some(b'(' | b'{' | b'\'')) => {
-                Place::Unclear
+            (QuoteContext::Plain | QuoteContext::Double, b'`') => QuoteContext::Unclear,
+            (QuoteContext::Plain | QuoteContext::Double, b'$')
+                if matches!(next, Some(b'(' | b'{' | b'\'')) =>
+            {
+                QuoteContext::Unclear
             }
-            (Place::Plain, b'#') => Place::Unclear,
-            (Place::Plain, b'<') if next == Some(b'<') => Place::Unclear,
-            (Place::Plain, b'\'') => Place::Single,
-            (Place::Plain, b'"') => Place::Double,
-            (Place::Single, b'\'') | (Place::Double, b'"') => Place::Plain,
-            _ => place,
+            (QuoteContext::Plain, b'#') => QuoteContext::Unclear,
+            (QuoteContext::Plain, b'<') if next == Some(b'<') => QuoteContext::Unclear,
+            (QuoteContext::Plain, b'\'') => QuoteContext::Single,
+            (QuoteContext::Plain, b'"') => QuoteContext::Double,
+            (QuoteContext::Single, b'\'') | (QuoteContext::Double, b'"') => QuoteContext::Plain,
+            _ => context,
         };
-        if place == Place::Unclear {
+        if context == QuoteContext::Unclear {
             break;
         }
     }
-    place
+    context
 }
 
 fn in_double_quotes(value: &[u8]) -> Vec<u8> {
@@ -70,7 +75,7 @@ fn in_double_quotes(value: &[u8]) -> Vec<u8> {
 }
 
 /// Returns a value with every quote replaced.
-fn escaped(value: &[u8], quote: &[u8], instead: &[u8]) -> Vec<u8> {
+fn replace_quotes(value: &[u8], quote: &[u8], instead: &[u8]) -> Vec<u8> {
     let pieces =
         value.iter().map(|it| if quote.contains(it) { instead.to_vec() } else { vec![*it] });
     pieces.flatten().collect()
@@ -93,13 +98,13 @@ mod tests {
             ("echo 'a' \"b\" \\' ", "x y", "'x y'"),
             ("echo $(cat ", "x", "x"),
         ] {
-            let quoted = quoted(before.as_bytes(), value.as_bytes()).unwrap();
+            let quoted = quote(before.as_bytes(), value.as_bytes()).unwrap();
             assert_eq!(String::from_utf8(quoted).unwrap(), after, "{before}{value}");
         }
         for before in
             ["echo \"$(cat ", "echo `", "echo $", "echo \"$", "x \\", "cat << E\n", "x # "]
         {
-            assert!(quoted(before.as_bytes(), b"a; b").is_err(), "{before}");
+            assert!(quote(before.as_bytes(), b"a; b").is_err(), "{before}");
         }
     }
 }

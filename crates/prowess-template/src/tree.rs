@@ -150,7 +150,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// Writes a pipeline in parentheses only as a part of something else, for which `#` stands.
+/// Writes a pipeline in parentheses only as a part of something else, which the flag `#` requests.
 impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields = match &self.term {

@@ -52,7 +52,7 @@ pub(crate) fn first_runes(bytes: &[u8], count: usize) -> &[u8] {
 }
 
 /// Returns text, with U+FFFD for every invalid byte.
-pub(crate) fn lossy(bytes: &[u8]) -> String {
+pub(crate) fn to_lossy(bytes: &[u8]) -> String {
     runes(bytes).map(|it| it.char()).collect()
 }
 

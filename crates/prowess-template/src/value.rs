@@ -67,7 +67,7 @@ impl<'v> Value<'v> {
     }
 
     /// Returns the value without the interface around it.
-    pub(crate) fn unboxed(self) -> Self {
+    pub(crate) fn unbox(self) -> Self {
         Self { boxed: false, ..self }
     }
 
@@ -178,7 +178,7 @@ impl Deref for Text<'_> {
 }
 
 /// Returns the items of a map, sorted by key.
-pub(crate) fn sorted(map: &Map<String, Json>) -> Vec<(&str, &Json)> {
+pub(crate) fn sort_items(map: &Map<String, Json>) -> Vec<(&str, &Json)> {
     let mut entries: Vec<(&str, &Json)> = map.iter().map(|(key, value)| (&**key, value)).collect();
     entries.sort_unstable_by_key(|it| it.0);
     entries

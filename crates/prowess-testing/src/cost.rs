@@ -9,12 +9,11 @@ const GRACE: Duration = Duration::from_millis(200);
 /// Does work of a size and of an eighth of it, and fails if the whole takes much more than eight
 /// times the CPU time. The work must be done on the calling thread.
 pub fn assert_linear(what: &str, size: usize, mut work: impl FnMut(usize)) {
-    let mut taken = |size: usize| {
+    let [short, long] = [size / 8, size].map(|size| {
         let start = cpu_time();
         work(size);
         cpu_time() - start
-    };
-    let (short, long) = (taken(size / 8), taken(size));
+    });
     // A quadratic cost would be 64 times as high.
     assert!(long < short * 32 + GRACE, "{what}: {short:?}, then {long:?}");
 }

@@ -38,7 +38,7 @@ pub struct Request {
 /// An answer it gives.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    what: What,
+    content: Content,
     end: End,
     headers: String,
     piece: usize,
@@ -46,7 +46,7 @@ pub struct Answer {
 }
 
 #[derive(Debug, Clone)]
-enum What {
+enum Content {
     Reply(Reply),
     Status(u16, Option<String>),
     TooLong(usize),
@@ -84,6 +84,15 @@ enum Format {
     Messages,
     Gemini,
 }
+
+/// The ends of the paths that requests go to.
+const FORMATS: [(&str, Format); 5] = [
+    ("/chat/completions", Format::Chat),
+    ("/responses", Format::Responses),
+    ("/v1/messages", Format::Messages),
+    (":generateContent", Format::Gemini),
+    (":streamGenerateContent", Format::Gemini),
+];
 
 /// The key of requests to it.
 pub const KEY: &str = "sk-test-0123456789";
@@ -184,14 +193,7 @@ impl Request {
 
     fn format(&self) -> Option<Format> {
         let path = self.path.split('?').next().unwrap_or_default();
-        let ends = |it| path.ends_with(it);
-        Some(match () {
-            () if ends("/chat/completions") => Format::Chat,
-            () if ends("/responses") => Format::Responses,
-            () if ends("/v1/messages") => Format::Messages,
-            () if ends(":streamGenerateContent") || ends(":generateContent") => Format::Gemini,
-            () => return None,
-        })
+        FORMATS.iter().find(|it| path.ends_with(it.0)).map(|it| it.1)
     }
 
     fn wants_stream(&self) -> bool {
@@ -200,13 +202,13 @@ impl Request {
 }
 
 impl Answer {
-    fn new(what: What) -> Self {
-        Self { what, end: End::Well, headers: String::new(), piece: 64, pause: Duration::ZERO }
+    fn new(content: Content) -> Self {
+        Self { content, end: End::Well, headers: String::new(), piece: 64, pause: Duration::ZERO }
     }
 
     /// Answers with a text.
     pub fn text(text: &str) -> Self {
-        Self::new(What::Reply(Reply { text: text.to_owned(), ..Reply::default() }))
+        Self::new(Content::Reply(Reply { text: text.to_owned(), ..Reply::default() }))
     }
 
     /// Calls tools, all at once.
@@ -218,17 +220,17 @@ impl Answer {
     /// express that.
     pub fn calls_as_written<'t>(calls: impl IntoIterator<Item = (&'t str, String)>) -> Self {
         let calls = calls.into_iter().map(|(name, input)| (name.to_owned(), input)).collect();
-        Self::new(What::Reply(Reply { calls, ..Reply::default() }))
+        Self::new(Content::Reply(Reply { calls, ..Reply::default() }))
     }
 
     /// Fails with a status, and a body in the format of each provider.
     pub fn status(status: u16) -> Self {
-        Self::new(What::Status(status, None))
+        Self::new(Content::Status(status, None))
     }
 
     /// Fails because the prompt is longer than this many tokens.
     pub fn too_long(window: usize) -> Self {
-        Self::new(What::TooLong(window))
+        Self::new(Content::TooLong(window))
     }
 
     /// Sends nothing, and does not hang up.
@@ -238,7 +240,7 @@ impl Answer {
 
     /// Sends these bytes, which need not be HTTP.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self::new(What::Bytes(bytes.into()))
+        Self::new(Content::Bytes(bytes.into()))
     }
 
     /// Adds a text before the calls.
@@ -299,7 +301,7 @@ impl Answer {
 
     /// Sets the body of a failure.
     pub fn body(mut self, text: &str) -> Self {
-        if let What::Status(_, body) = &mut self.what {
+        if let Content::Status(_, body) = &mut self.content {
             *body = Some(text.to_owned());
         }
         self
@@ -320,7 +322,7 @@ impl Answer {
     }
 
     fn with(mut self, change: impl FnOnce(&mut Reply)) -> Self {
-        if let What::Reply(reply) = &mut self.what {
+        if let Content::Reply(reply) = &mut self.content {
             change(reply);
         }
         self
@@ -330,8 +332,8 @@ impl Answer {
         let Some(format) = request.format() else {
             return self.write_whole(404, &format!("no {}", request.path), client);
         };
-        match &self.what {
-            What::Reply(reply) if request.wants_stream() => {
+        match &self.content {
+            Content::Reply(reply) if request.wants_stream() => {
                 let mut events = format.events(reply, number);
                 if self.end != End::Well {
                     // All but the final event.
@@ -339,19 +341,19 @@ impl Answer {
                 }
                 self.write_stream(format, &events.concat(), client)
             }
-            What::Reply(reply) => {
+            Content::Reply(reply) => {
                 let whole = format.whole(reply, number).to_string();
                 let whole = if self.end == End::Garbage { halves(&whole).0 } else { &whole };
                 self.write_whole(200, whole, client)
             }
-            What::Status(status, body) => {
+            Content::Status(status, body) => {
                 let body = body.clone().unwrap_or_else(|| format.error(*status).to_string());
                 self.write_whole(*status, &body, client)
             }
-            What::TooLong(window) => {
+            Content::TooLong(window) => {
                 self.write_whole(400, &format.too_long(*window).to_string(), client)
             }
-            What::Bytes(bytes) => {
+            Content::Bytes(bytes) => {
                 client.write_all(bytes)?;
                 self.write_end(format, client)
             }
@@ -539,14 +541,8 @@ fn chat_usage() -> Json {
 }
 
 fn chat_events(reply: &Reply, number: usize) -> Vec<String> {
-    let chunk = |choices: Json, usage: Json| {
-        data(json!({
-            "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "test-model",
-            "choices": choices, "usage": usage,
-        }))
-    };
     let delta = |delta: Json| {
-        chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Json::Null)
+        chat_chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Json::Null)
     };
     let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
     events.extend(words(&reply.thought).map(|it| delta(json!({"reasoning_content": it}))));
@@ -562,10 +558,17 @@ fn chat_events(reply: &Reply, number: usize) -> Vec<String> {
         }));
     }
     let end = json!([{"index": 0, "delta": {}, "finish_reason": chat_reason(reply)}]);
-    events.push(chunk(end, Json::Null));
-    events.push(chunk(json!([]), chat_usage()));
+    events.push(chat_chunk(end, Json::Null));
+    events.push(chat_chunk(json!([]), chat_usage()));
     events.push("data: [DONE]\n\n".to_owned());
     events
+}
+
+fn chat_chunk(choices: Json, usage: Json) -> String {
+    data(json!({
+        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "test-model",
+        "choices": choices, "usage": usage,
+    }))
 }
 
 fn chat_whole(reply: &Reply, number: usize) -> Json {

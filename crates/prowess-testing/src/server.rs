@@ -158,8 +158,8 @@ impl Drop for Server {
 impl Asked {
     /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let named = |line: &'_ str| line.split_once(": ").is_some_and(|it| it.0 == name);
-        Some(self.head.lines().find(|it| named(it))?.split_once(": ")?.1)
+        let mut headers = self.head.lines().filter_map(|it| it.split_once(": "));
+        headers.find(|it| it.0 == name).map(|it| it.1)
     }
 }
 

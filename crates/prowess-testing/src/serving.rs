@@ -7,7 +7,7 @@ use prowess_mcp::server::{Http, HttpServer, ServeOptions, ServerState, SkillServ
 use prowess_runtime::{
     Authorizer, DenyAll, Executor, Policy, Toolbox,
     sandbox::RunLimits,
-    skill::{Active, PermittedSkills},
+    skill::{ActiveSkills, PermittedSkills},
     tools::{FindSkills, ReadSkillFile, RunSkill, UseSkill},
 };
 use serde_json::{Value as Json, json};
@@ -56,7 +56,7 @@ impl Serving {
         let live_library = Arc::new(LiveLibrary::start(&options).unwrap());
         let authorizer = Arc::new(Authorizer::new(self.policy, Arc::new(DenyAll)));
         let provider = Arc::new(PermittedSkills::new(live_library, authorizer.clone()));
-        let active = Arc::new(Active::new(provider.clone()));
+        let active = Arc::new(ActiveSkills::new(provider.clone()));
         let mut toolbox = Toolbox::new(authorizer.clone())
             .with(Arc::new(FindSkills {
                 provider: provider.clone(),

@@ -561,10 +561,6 @@ pub fn rules(parsed: &ParsedSkill) -> Vec<&'static str> {
 
 /// Removes the markers around text of skills, and their explanation.
 pub fn unfenced(text: &str) -> String {
-    let is_marker = |it: &str| {
-        let line = it.trim_end_matches('\n');
-        (line.starts_with("[begin ") || line.starts_with("[end ")) && line.ends_with(']')
-    };
     let mut out = String::new();
     let mut lines = text.split_inclusive('\n').peekable();
     while let Some(line) = lines.next() {
@@ -575,6 +571,11 @@ pub fn unfenced(text: &str) -> String {
         }
     }
     out
+}
+
+fn is_marker(line: &str) -> bool {
+    let line = line.trim_end_matches('\n');
+    (line.starts_with("[begin ") || line.starts_with("[end ")) && line.ends_with(']')
 }
 
 /// Replaces the code in the markers of a text.

@@ -6,7 +6,7 @@ use crate::{
     finding::rule::Profile,
     index::{index_of, search_in},
     read::{
-        gather::Place,
+        gather::SourceFolder,
         parse::parse,
         scan_cache::{CachedSkill, ScanCache},
         source::{Cache, VisitMarks},
@@ -18,7 +18,7 @@ pub fn encode_cached(texts: &[&str]) -> [Vec<u8>; 2] {
     let recall = ScanCache::new(&[], &Cache::new(""));
     for (source, text) in texts.iter().enumerate() {
         let parsed = parse(text.as_bytes(), None, Profile::Spec);
-        let kept = CachedSkill {
+        let skill = CachedSkill {
             size: text.len() as u64,
             modified: Some(std::time::SystemTime::UNIX_EPOCH),
             resources: Some(Vec::new()),
@@ -26,17 +26,17 @@ pub fn encode_cached(texts: &[&str]) -> [Vec<u8>; 2] {
             findings: parsed.findings,
             state: Some([7; 16]),
         };
-        let place = Place { source, folder: PathBuf::from("folder"), depth: 1, links: 0 };
-        recall.keep_skill(&place, &VisitMarks::default(), &kept);
+        let place = SourceFolder { source, folder: PathBuf::from("folder"), depth: 1, links: 0 };
+        recall.keep_skill(&place, &VisitMarks::default(), &skill);
     }
-    [recall.renewed(0).unwrap_or_default(), index_of(texts)]
+    [recall.updated_bytes(0).unwrap_or_default(), index_of(texts)]
 }
 
 /// Decodes bytes as cached visits, and as an index that is searched and rebuilt. Returns the number
 /// of visits and whether there was an index.
 pub fn attempt(bytes: &[u8]) -> (usize, bool) {
-    let told = ScanCache::new(bytes, &Cache::new("")).count_decodable();
-    (told, search_in(bytes.to_vec()))
+    let visits = ScanCache::new(bytes, &Cache::new("")).count_decodable();
+    (visits, search_in(bytes.to_vec()))
 }
 
 #[cfg(test)]

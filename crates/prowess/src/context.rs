@@ -68,7 +68,7 @@ fn count(message: &Message, mut tokens: impl FnMut(&str) -> usize) -> usize {
     MESSAGE
         + texts.chain([&message.content]).map(|it| tokens(it)).sum::<usize>()
         + message.calls.len() * CALL
-        + message.attached() * ATTACHED
+        + message.attachments() * ATTACHED
 }
 
 impl Default for ContextWindow {

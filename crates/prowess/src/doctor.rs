@@ -1,6 +1,6 @@
 //! The doctor: which clients find a skill, load it, or reject it.
 //!
-//! `Client::installed_at` finds the clients to judge, and `Look` reads all their directories once.
+//! `Client::installed_at` finds the clients to judge, and `Survey` reads all their directories once.
 //! `judge` compares the symptoms of each candidate with what is known about a client: a verdict, a
 //! reason and a fix. Of several candidates of one name, `resolve` says which one a client uses.
 //! `Location` and `suggestions` make the screen of bare `prowess` of it.
@@ -10,18 +10,19 @@
 mod symptom;
 mod surroundings;
 mod candidate;
-mod look;
+mod survey;
 mod diagnose;
 mod resolve;
 mod location;
 mod suggestion;
 
 use std::{
+    cmp::Ordering,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use self::{candidate::Candidate, diagnose::diagnose, look::Look, resolve::adopt};
+use self::{candidate::Candidate, diagnose::diagnose, resolve::adopt, survey::Survey};
 pub use self::{
     location::{DirectoryReader, Location, SkillTrouble},
     suggestion::{Suggestion, suggestions},
@@ -114,27 +115,31 @@ pub fn examine(
     surroundings: &Surroundings,
     others: &[Directory],
 ) -> Checkup {
-    let mut look = Look::new(clients, surroundings, others);
-    let mut skills: Vec<ExaminedSkill> =
-        look.candidates.iter().map(|it: &Candidate| ExaminedSkill::new(it, surroundings)).collect();
-    let copies = look.copies();
+    let mut survey = Survey::new(clients, surroundings, others);
+    let mut skills: Vec<ExaminedSkill> = survey
+        .candidates
+        .iter()
+        .map(|it: &Candidate| ExaminedSkill::new(it, surroundings))
+        .collect();
+    let copies = survey.copies();
     let mut crowded = Vec::new();
     for client in clients {
-        let mut diagnoses = diagnose(client, &look, surroundings);
-        crowded.extend(crowd(client, &look, &diagnoses));
+        let mut diagnoses = diagnose(client, &survey, surroundings);
+        crowded.extend(crowded_client(client, &survey, &diagnoses));
         adopt(&copies, &mut diagnoses);
         skills.iter_mut().zip(diagnoses).for_each(|(skill, it)| skill.diagnoses.push(it));
     }
     let mut order: Vec<usize> = (0..skills.len()).collect();
-    order.sort_by(|a, b| {
-        let key = |it: &usize| (&skills[*it].name, &skills[*it].path);
-        key(a).cmp(&key(b))
-    });
+    order.sort_by(|a, b| by_name(&skills[*a], &skills[*b]));
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, number)| places[*number] = place);
-    let locations = look.locations(surroundings, &places);
-    skills.sort_by(|a, b| (&a.name, &a.path).cmp(&(&b.name, &b.path)));
-    Checkup { skills, locations, crowded, findings: std::mem::take(&mut look.findings) }
+    let locations = survey.locations(surroundings, &places);
+    skills.sort_by(by_name);
+    Checkup { skills, locations, crowded, findings: std::mem::take(&mut survey.findings) }
+}
+
+fn by_name(a: &ExaminedSkill, b: &ExaminedSkill) -> Ordering {
+    (&a.name, &a.path).cmp(&(&b.name, &b.path))
 }
 
 /// Returns the clients that are installed for this user or used in this project.
@@ -168,7 +173,7 @@ impl ExaminedSkill {
         let name = candidate.name.clone().unwrap_or_else(|| candidate.folder(None));
         let path = candidate.path.clone();
         let in_project = surroundings.has_project(&path);
-        let characters = listed(candidate);
+        let characters = listed_characters(candidate);
         let status = candidate.status;
         Self { name, path, in_project, status, characters, diagnoses: Vec::new() }
     }
@@ -181,7 +186,7 @@ impl ExaminedSkill {
 
 impl VerdictReason {
     /// Returns a reason that is caused by other skills of the same name.
-    fn of_others(verdict: Verdict, reason: String, client: &'static Client) -> Self {
+    fn caused_by_others(verdict: Verdict, reason: String, client: &'static Client) -> Self {
         let source = Some(client.source);
         Self { verdict, symptom: None, reason, fix: None, is_fixable: false, source }
     }
@@ -220,16 +225,20 @@ impl Diagnosis {
 }
 
 /// Returns the client if it has more to show than it has room for.
-fn crowd(client: &'static Client, look: &Look, diagnoses: &[Diagnosis]) -> Option<CrowdedClient> {
+fn crowded_client(
+    client: &'static Client,
+    survey: &Survey,
+    diagnoses: &[Diagnosis],
+) -> Option<CrowdedClient> {
     let room = client.room?;
-    let shown = diagnoses.iter().zip(&look.candidates).filter(|it| it.0.verdict <= Verdict::Cut);
-    let lengths = shown.map(|it| listed(it.1));
+    let shown = diagnoses.iter().zip(&survey.candidates).filter(|it| it.0.verdict <= Verdict::Cut);
+    let lengths = shown.map(|it| listed_characters(it.1));
     let (skills, characters) = lengths.fold((0, 0), |(skills, sum), it| (skills + 1, sum + it));
     (characters > room).then_some(CrowdedClient { client, skills, characters, room })
 }
 
 /// Returns the number of characters that a client lists of a skill.
-fn listed(candidate: &Candidate) -> usize {
+fn listed_characters(candidate: &Candidate) -> usize {
     let name = candidate.name.as_ref().map_or(0, |it| it.chars().count());
     name + candidate.description.unwrap_or_default()
 }

@@ -104,7 +104,7 @@ impl Report {
     pub(crate) fn note(
         &mut self,
         rule: &'static Rule,
-        at: At,
+        at: Position,
         message: impl FnOnce() -> String,
         hint: impl Into<Cow<'static, str>>,
     ) {
@@ -117,7 +117,7 @@ impl Report {
     pub(crate) fn fatal(
         &mut self,
         rule: &'static Rule,
-        at: At,
+        at: Position,
         message: impl Into<String>,
         hint: impl Into<Cow<'static, str>>,
     ) {
@@ -128,11 +128,11 @@ impl Report {
         &mut self,
         rule: &'static Rule,
         severity: Severity,
-        at: At,
+        at: Position,
         message: String,
         hint: Cow<'static, str>,
     ) {
-        let At { line, columns } = at;
+        let Position { line, columns } = at;
         self.findings.push(Finding {
             rule,
             severity,
@@ -148,12 +148,12 @@ impl Report {
 
 /// A position in a text.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct At {
+pub(crate) struct Position {
     line: Option<usize>,
     columns: Option<(usize, usize)>,
 }
 
-impl At {
+impl Position {
     /// The text as a whole.
     pub(crate) const FILE: Self = Self { line: None, columns: None };
 

@@ -9,7 +9,7 @@ mod stem;
 mod endings;
 mod stop;
 pub(crate) mod words;
-mod said;
+mod sentences;
 mod analyse;
 mod document;
 mod packed;
@@ -34,10 +34,10 @@ pub use self::{
 pub(crate) use self::{
     inverted::{Index, Words},
     rank::RankedDocument,
-    said::said_for,
     searchable::Searchable,
+    sentences::positive_sentences,
     stop::is_stop,
-    words::{Term, chunks, count_informative, each_word, hash},
+    words::{Term, chunks, count_informative, for_each_word, hash},
 };
 
 use self::{build::DocumentInput, document::Text, query::Query};

@@ -64,7 +64,7 @@ fn can_be_matched(skill: &Skill) -> bool {
 }
 
 /// Maps items on one thread for each core, keeping their order.
-fn mapped<I: Sync, T: Send>(
+fn map_parallel<I: Sync, T: Send>(
     items: &[I],
     progress: Progress<'_>,
     map: impl Fn(&I) -> T + Sync,
@@ -76,11 +76,11 @@ fn mapped<I: Sync, T: Send>(
         thread::scope(|scope| {
             let (first, rest) = round.split_at(round.len().min(ROUND));
             // If the system refuses a thread, this one does its work.
-            let start = |items| {
+            let started = rest.chunks(ROUND).map(|items| {
                 let started = thread::Builder::new().spawn_scoped(scope, move || work(items));
                 (items, started.ok())
-            };
-            let started: Vec<_> = rest.chunks(ROUND).map(start).collect();
+            });
+            let started: Vec<_> = started.collect();
             done.extend(work(first));
             for (items, handle) in started {
                 done.extend(match handle {

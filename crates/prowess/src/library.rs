@@ -57,7 +57,7 @@ pub struct Options {
 }
 
 /// All skills at one moment. A library never changes; [`reload`](Self::reload) makes a new one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Library {
     /// The skills, sorted by name; of those with the same name the one that takes precedence comes
     /// first.
@@ -69,7 +69,7 @@ pub struct Library {
     /// The index, built by the first request.
     pub(crate) searchable: Arc<OnceLock<Searchable>>,
     /// The location of the cached index, if there is a cache.
-    pub(crate) kept: Option<IndexPlace>,
+    pub(crate) cached_index: Option<IndexPlace>,
 }
 
 /// The reason why no library was loaded. A fault of a skill or directory is a [`Finding`] instead.
@@ -77,7 +77,7 @@ pub struct Library {
 #[non_exhaustive]
 pub enum LoadError {
     /// No directory or source was given; nothing else is scanned.
-    #[error("no directory is configured: name the directories with skills")]
+    #[error("no directories with skills are configured")]
     NoDirectories,
     /// The thread that watches for changes could not be started.
     #[error("cannot watch the skills")]
@@ -101,8 +101,8 @@ impl Library {
     #[must_use]
     pub fn keeping(&self, is_kept: impl Fn(&Skill) -> bool) -> Self {
         let skills = self.skills.iter().filter(|it| is_kept(it)).cloned().collect();
-        let kept = self.kept.clone().map(|it| IndexPlace { is_whole: false, ..it });
-        Self { skills, searchable: Arc::default(), kept, ..self.clone() }
+        let cached_index = self.cached_index.clone().map(|it| IndexPlace { is_whole: false, ..it });
+        Self { skills, searchable: Arc::default(), cached_index, ..self.clone() }
     }
 
     /// Returns every skill, sorted by name, including shadowed ones.
@@ -117,19 +117,9 @@ impl Library {
 
     /// Finds a skill by `scope:name`, by its name, or by the path of its file or folder.
     pub fn get(&self, name: &str) -> Option<&Skill> {
-        let qualified = || {
-            let (scope, bare) = name.split_once(':')?;
-            self.all_named(bare).iter().find(|it| it.origin.scope.as_str() == scope)
-        };
-        qualified()
+        self.get_qualified(name)
             .or_else(|| self.get_exact(name))
-            .or_else(|| {
-                let wanted = without_current_dirs(Path::new(name));
-                let paths = |it: &Skill| {
-                    [without_current_dirs(&it.origin.path), without_current_dirs(it.folder())]
-                };
-                self.skills.iter().find(|it| paths(it).contains(&wanted))
-            })
+            .or_else(|| self.get_by_path(Path::new(name)))
             .map(|it| &**it)
     }
 
@@ -138,12 +128,11 @@ impl Library {
     ///
     /// The name is the skill's in any case, or `skill_<name>`; `_` may replace `-`.
     pub fn for_tool(&self, name: &str) -> Option<&Skill> {
-        let find = |fits: &dyn Fn(&str) -> bool| {
-            self.skills().find(|it| it.manifest.is_active() && fits(&it.manifest.name))
-        };
-        let spelt = |name: &str| find(&|it| letters(it).eq(letters(name)));
-        let bare = || name.get(6..).filter(|_| name[..6].eq_ignore_ascii_case("skill_"));
-        find(&|it| it == name).or_else(|| spelt(name)).or_else(|| spelt(bare()?))
+        let bare = name.get(6..).filter(|_| name[..6].eq_ignore_ascii_case("skill_"));
+        self.skills()
+            .find(|it| it.manifest.is_active() && *it.manifest.name == *name)
+            .or_else(|| self.find_spelled_like(name))
+            .or_else(|| self.find_spelled_like(bare?))
     }
 
     /// Returns the shortest text by which [`get`](Self::get) finds just this skill of the library.
@@ -154,68 +143,88 @@ impl Library {
         if skill.hidden_by.is_none() && !name.contains(':') {
             return name.to_owned();
         }
-        let is_it = |words: &str| {
-            self.get(words).is_some_and(|it| it.origin.path.as_os_str() == path.as_os_str())
-        };
-        if is_it(name) {
-            return name.to_owned();
+        for selector in [name.to_owned(), format!("{}:{name}", skill.origin.scope)] {
+            let found = self.get(&selector);
+            if found.is_some_and(|it| it.origin.path.as_os_str() == path.as_os_str()) {
+                return selector;
+            }
         }
-        let qualified = format!("{}:{name}", skill.origin.scope);
-        if is_it(&qualified) { qualified } else { path.display().to_string() }
+        path.display().to_string()
+    }
+
+    fn find_spelled_like(&self, name: &str) -> Option<&Skill> {
+        self.skills()
+            .find(|it| it.manifest.is_active() && letters(&it.manifest.name).eq(letters(name)))
+    }
+
+    fn get_qualified(&self, name: &str) -> Option<&Arc<Skill>> {
+        let (scope, bare) = name.split_once(':')?;
+        self.all_named(bare).iter().find(|it| it.origin.scope.as_str() == scope)
+    }
+
+    fn get_by_path(&self, path: &Path) -> Option<&Arc<Skill>> {
+        let wanted = without_current_dirs(path);
+        self.skills.iter().find(|it| {
+            [&*it.origin.path, it.folder()].iter().any(|it| without_current_dirs(it) == wanted)
+        })
     }
 
     /// Returns the skill that is found by exactly this name.
     fn get_exact(&self, name: &str) -> Option<&Arc<Skill>> {
-        self.skills.get(self.from(name)).filter(|it| &*it.manifest.name == name)
+        self.skills.get(self.lower_bound(name)).filter(|it| &*it.manifest.name == name)
     }
 
     /// Returns the skills of one name, the one that takes precedence first.
     fn all_named(&self, name: &str) -> &[Arc<Skill>] {
-        let rest = &self.skills[self.from(name)..];
+        let rest = &self.skills[self.lower_bound(name)..];
         &rest[..rest.partition_point(|it| &*it.manifest.name == name)]
     }
 
     /// Returns the position of the first name that does not sort before `name`.
-    fn from(&self, name: &str) -> usize {
+    fn lower_bound(&self, name: &str) -> usize {
         self.skills.partition_point(|it| &*it.manifest.name < name)
     }
 
     /// Returns the position of the skill for a name or `scope:name`, ignoring case.
     pub(crate) fn position(&self, name: &str) -> Option<u32> {
-        let (scope, bare) = name.split_once(':').unwrap_or(("", name));
-        let position = |is_it: &dyn Fn(&Skill) -> bool| {
-            self.skills.iter().position(|it| is_it(it)).map(|at| at as u32)
-        };
-        let qualified = |it: &Skill| {
-            it.origin.scope.as_str() == scope && it.manifest.name.eq_ignore_ascii_case(bare)
-        };
-        let alike = |it: &Skill| it.manifest.name.eq_ignore_ascii_case(name);
-        let exact = self.place_of(name);
-        exact.or_else(|| position(&qualified)).or_else(|| position(&alike))
+        self.exact_position(name).or_else(|| {
+            let (scope, bare) = name.split_once(':').unwrap_or(("", name));
+            let qualified = self.skills.iter().position(|it| {
+                it.origin.scope.as_str() == scope && it.manifest.name.eq_ignore_ascii_case(bare)
+            });
+            let position = qualified.or_else(|| {
+                self.skills.iter().position(|it| it.manifest.name.eq_ignore_ascii_case(name))
+            });
+            position.map(|it| it as u32)
+        })
     }
 
     /// Returns the position of the skill that is found by exactly this name.
-    pub(crate) fn place_of(&self, name: &str) -> Option<u32> {
-        self.get_exact(name).map(|_| self.from(name) as u32)
+    pub(crate) fn exact_position(&self, name: &str) -> Option<u32> {
+        self.get_exact(name).map(|_| self.lower_bound(name) as u32)
     }
 
     /// Returns the position of a skill of this library.
-    pub(crate) fn place_in(&self, skill: &Skill) -> Option<usize> {
+    pub(crate) fn position_of(&self, skill: &Skill) -> Option<usize> {
         let name = &*skill.manifest.name;
         let at = self.all_named(name).iter().position(|it| std::ptr::eq(&**it, skill));
-        at.map(|it| self.from(name) + it)
+        at.map(|it| self.lower_bound(name) + it)
     }
 
     /// Whether some name starts with these letters.
-    pub(crate) fn has_name_from(&self, start: &str) -> bool {
-        let first = self.skills.get(self.from(start));
+    pub(crate) fn has_name_starting_with(&self, start: &str) -> bool {
+        let first = self.skills.get(self.lower_bound(start));
         first.is_some_and(|it| it.manifest.name.starts_with(start))
     }
 
     /// Returns the index over all skills. The first caller waits until their instructions are read.
     pub(crate) fn searchable(&self) -> &Searchable {
         self.searchable.get_or_init(|| {
-            Searchable::new(&self.skills, self.options.embedder.as_ref(), self.kept.as_ref())
+            Searchable::new(
+                &self.skills,
+                self.options.embedder.as_ref(),
+                self.cached_index.as_ref(),
+            )
         })
     }
 
@@ -239,12 +248,13 @@ impl Library {
     /// `None` if none was rejected there.
     pub fn why_left_out(&self, name: &str) -> Option<&Finding> {
         let wanted = without_current_dirs(Path::new(name));
-        let is_it = |it: &&Arc<Path>| {
+        if wanted.as_os_str().is_empty() || wanted == Path::new(SKILL_FILE) {
+            return None;
+        }
+        let path = self.left_out.iter().find(|it| {
             it.ends_with(&wanted) || it.parent().is_some_and(|it| it.ends_with(&wanted))
-        };
-        let is_said = !wanted.as_os_str().is_empty() && wanted != Path::new(SKILL_FILE);
-        let path = self.left_out.iter().find(|it| is_said && is_it(it))?;
-        self.reason(path)
+        });
+        self.reason(path?)
     }
 
     /// Returns the worst finding about a file that was rejected.

@@ -10,7 +10,7 @@ mod activate;
 #[doc(hidden)]
 pub mod fitting;
 
-pub(crate) use self::mention::{invoked, mentioned};
+pub(crate) use self::mention::{invoked_skill, mentioned_skills};
 pub use self::{
     activate::{Activate, Activation, Matching, Strategy, Unknown, activate, matches_by},
     why::{MatchedField, Reason, why},
@@ -18,11 +18,7 @@ pub use self::{
 
 use self::mention::{is_named, mentions};
 use crate::{
-    index::{
-        CLOSELY, RankedDocument, Tier, confidence,
-        rank::{self, Features},
-        search,
-    },
+    index::{CLOSELY, RankedDocument, Tier, confidence, rank, search},
     library::Library,
     read::skill::Skill,
 };
@@ -63,23 +59,23 @@ pub fn matches_among<'lib>(
 ) -> Vec<Match<'lib>> {
     let searchable = library.searchable();
     let mentions = mentions(library, request);
-    let (mentioned, request) = (&mentions.known, &*mentions.rest(request));
+    let (mentioned, request) = (&mentions.known, &*mentions.without_mentions(request));
     let query = searchable.query(request);
-    let meant = searchable.meaning_scores(request);
-    let written = mention::written(request);
-    let named = mention::named(library, &written);
-    let also = [&mentioned[..], &named, &meant.nearest].concat();
+    let meanings = searchable.meaning_scores(request);
+    let written = mention::written_words(request);
+    let named = mention::named_skills(library, &written);
+    let also = [&mentioned[..], &named, &meanings.nearest].concat();
     let found = search::search(&searchable.index, &query, CLOSELY, &also, |document: u32| {
         wanted(&library.skills[document as usize])
     });
     let features = rank::features(&searchable.index, &query, &found);
-    let long = query.long();
-    let tier = |document: u32, features: &Features| {
+    let long = query.length();
+    let ranked = found.iter().zip(features).map(|(&(document, _), features)| {
         // A short request may be a name written as one word.
         let is_in_name =
             features[rank::NAME_FOUND] > 0.0 || named.contains(&document) || written.len() <= 3;
         let is_all = features[rank::IN_NAME] >= ALL;
-        if mentioned.contains(&document) {
+        let tier = if mentioned.contains(&document) {
             Tier::Mentioned
         } else if !is_in_name {
             // A name can only be in the request if something of it was found.
@@ -88,21 +84,14 @@ pub fn matches_among<'lib>(
             Tier::Named
         } else {
             rank::tier(&searchable.index, document, &query)
-        }
-    };
-    let mut ranked: Vec<RankedDocument> = found
-        .iter()
-        .zip(features)
-        .map(|(&(document, _), features)| RankedDocument {
-            document,
-            tier: tier(document, &features),
-            score: rank::score(&features, long) + meant.score(document),
-            features,
-        })
-        .collect();
+        };
+        let score = rank::score(&features, long) + meanings.score(document);
+        RankedDocument { document, tier, score, features }
+    });
+    let mut ranked: Vec<RankedDocument> = ranked.collect();
     // `hello there` is not a request, but a skill may be named `go` or `use-it`.
     if query.says_nothing {
-        ranked.retain(|it| it.tier > Tier::Evidence || meant.nearest.contains(&it.document));
+        ranked.retain(|it| it.tier > Tier::Evidence || meanings.nearest.contains(&it.document));
     }
     let mention =
         |it: &RankedDocument| mentioned.iter().position(|document| *document == it.document);

@@ -3,6 +3,7 @@
 //! Only `source` opens files. `scan_cache` caches the result for each folder.
 
 pub(crate) mod manifest;
+pub(crate) mod manifest_field;
 pub(crate) mod source;
 pub(crate) mod bundled;
 pub(crate) mod gather;

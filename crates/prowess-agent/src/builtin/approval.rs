@@ -72,11 +72,13 @@ impl Middleware for Approval {
                 Some(tool) => action(tool, &call).await,
                 None => None,
             };
-            if action.is_none_or(|action| !(self.before)(&call, &action)) {
+            let Some(action) = action.filter(|it| (self.before)(&call, it)) else {
                 return next.call(call).await;
-            }
+            };
             let why = "it does more than look".to_owned();
-            match ask(turn, &*self.approver, question(&call, why)).await {
+            let what = format!("call `{}` to {}", call.name, action.describe());
+            let question = Question { what, ..question(&call, why) };
+            match ask(turn, &*self.approver, question).await {
                 Ok(()) => next.call(call).await,
                 Err(refused) => *refused,
             }
@@ -110,7 +112,7 @@ impl Approver for RecordingApprover {
         Box::pin(async move {
             let reply = self.approver.ask(question).await;
             if let Some(turn) = Turn::current() {
-                turn.note(noted(question, reply, self.who_answers(question)));
+                turn.note(approval_event(question, reply, self.who_answers(question)));
             }
             reply
         })
@@ -136,7 +138,7 @@ pub(super) async fn ask(
     question: Question,
 ) -> Result<(), Box<Outcome>> {
     let reply = approver.ask(&question).await;
-    turn.note(noted(&question, reply, approver.who()));
+    turn.note(approval_event(&question, reply, approver.who()));
     if reply != Approved::No {
         return Ok(());
     }
@@ -150,7 +152,7 @@ pub(super) async fn ask(
     ))
 }
 
-fn noted(question: &Question, reply: Approved, by: &str) -> EventKind {
+fn approval_event(question: &Question, reply: Approved, by: &str) -> EventKind {
     let reply = match reply {
         Approved::No => "no",
         Approved::Once => "once",

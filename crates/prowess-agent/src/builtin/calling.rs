@@ -93,7 +93,7 @@ impl ToolLoop {
             }
             let mut asked = request.clone();
             asked.prompt.history = history;
-            asked.told = turn.skills_in_history();
+            asked.skills_in_history = turn.skills_in_history();
             // The prompt fitted before does not include what was said since.
             asked.fitted = None;
             let mut reply = next.reply(asked).await?;
@@ -114,7 +114,7 @@ impl ToolLoop {
             if step == self.max_steps {
                 break;
             }
-            let message = numbered(reply.message, &turn);
+            let message = with_unique_ids(reply.message, &turn);
             let calls = message.calls.clone();
             turn.session.push(message)?;
             self.call_all(&turn, &calls, reply.stop).await?;
@@ -194,6 +194,8 @@ impl ToolLoop {
             id: call.id.clone(),
             tool: call.name.clone(),
             input: call.arguments.clone(),
+            action: planned.as_ref().ok().map(PlannedCall::describe),
+            only_reads: planned.as_ref().map_or(true, |it| it.action.only_reads()),
         });
         let tool = turn.tool(&call.name);
         let planned = Mutex::new(Some(planned));
@@ -252,15 +254,15 @@ impl ToolLoop {
     /// Reads the input of a call, and asks its tool what the call would do.
     async fn plan(&self, turn: &Turn, call: &Call, stop: StopReason) -> Plan {
         let Some(tool) = turn.tool(&call.name) else {
-            return Err(Box::new(unknown(&call.name, &turn.tools())));
+            return Err(Box::new(unknown_tool(&call.name, &turn.tools())));
         };
         match input(call) {
             // A call that was cut off before its input began has none.
             Ok(_) if stop == StopReason::Length && call.arguments.trim().is_empty() => {
-                Err(Box::new(cut_off()))
+                Err(Box::new(cut_off_outcome()))
             }
             Ok(input) => self.toolbox.plan(&tool, input).await,
-            Err(_) if stop == StopReason::Length => Err(Box::new(cut_off())),
+            Err(_) if stop == StopReason::Length => Err(Box::new(cut_off_outcome())),
             Err(error) => {
                 let message = format!("the input is not JSON: {error}");
                 let outcome = Outcome::bad(OutcomeStatus::Invalid, message);
@@ -327,26 +329,24 @@ pub(super) fn input(call: &Call) -> Result<Json, serde_json::Error> {
     }
 }
 
-fn cut_off() -> Outcome {
+fn cut_off_outcome() -> Outcome {
     let outcome =
         Outcome::bad(OutcomeStatus::Invalid, "the reply was cut off before the input ended");
     outcome.hint("call it again with a shorter input")
 }
 
-fn unknown(name: &str, offered: &[String]) -> Outcome {
+fn unknown_tool(name: &str, offered: &[String]) -> Outcome {
     let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no tool `{name}`"));
-    let names = || offered.iter().map(String::as_str);
-    match nearest(name, names()) {
+    let names: Vec<&str> = offered.iter().map(String::as_str).collect();
+    match nearest(name, names.iter().copied()) {
         Some(near) => outcome.hint(did_you_mean(near)),
-        None if offered.is_empty() => outcome.hint("there are no tools"),
-        None => {
-            outcome.hint(format!("there are {}", names().take(20).collect::<Vec<_>>().join(", ")))
-        }
+        None if names.is_empty() => outcome.hint("there are no tools"),
+        None => outcome.hint(format!("there are {}", names[..names.len().min(20)].join(", "))),
     }
 }
 
 /// Returns a message whose calls have ids that are unique in the session.
-fn numbered(mut message: Message, turn: &Turn) -> Message {
+fn with_unique_ids(mut message: Message, turn: &Turn) -> Message {
     let mut taken: Vec<String> = Vec::new();
     for call in &mut message.calls {
         let is_new = |id: &String| !taken.contains(id) && !turn.session.has_call(id);
@@ -375,12 +375,12 @@ fn outcome_text(outcome: &Outcome, most: usize) -> String {
             json
         }
     };
-    cut(&mut told, most);
+    shorten(&mut told, most);
     told.to_string()
 }
 
 /// Cuts the largest parts of a value, until it is hardly longer than `most`.
-fn cut(json: &mut Json, most: usize) {
+fn shorten(json: &mut Json, most: usize) {
     let length = json.to_string().len();
     if length <= most {
         return;
@@ -402,7 +402,7 @@ fn cut(json: &mut Json, most: usize) {
                 .count()
                 .max(1);
             items.truncate(kept);
-            items.iter_mut().for_each(|it| cut(it, most));
+            items.iter_mut().for_each(|it| shorten(it, most));
             if kept < count {
                 items.push(format!("[… {} entries left out …]", count - kept).into());
             }
@@ -413,7 +413,7 @@ fn cut(json: &mut Json, most: usize) {
                 fields.values_mut().map(|it| (it.to_string().len(), it)).collect();
             largest.sort_by_key(|it| std::cmp::Reverse(it.0));
             for (length, field) in largest {
-                cut(field, most.saturating_sub(left - length));
+                shorten(field, most.saturating_sub(left - length));
                 left = left - length + field.to_string().len();
                 if left <= most + MARK {
                     break;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use prowess::{
-    ContextWindow, Counts, FitError, FittedPrompt, Message, Offer, Priority, Prompt, fit,
+    ContextWindow, Counts, FitError, FittedPrompt, Level, Message, Offer, Priority, Prompt, fit,
     fit_again, lock,
 };
 use serde_json::{Value as Json, json};
@@ -94,7 +94,7 @@ impl Middleware for FitContext {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        self.go_on(request, next)
+        self.pass_on(request, next)
     }
 }
 
@@ -112,7 +112,7 @@ impl FitContext {
         let mut is_said = false;
         let mut attempt = 1;
         loop {
-            request = self.fitted(request, &window, next.model()).await?;
+            request = self.fit_request(request, &window, next.model()).await?;
             let told = request.fitted.as_ref().map_or(0, |it| it.tokens.total());
             // The prompt fitted now does not apply to the next attempt.
             let fitted = request.fitted.take();
@@ -125,7 +125,7 @@ impl FitContext {
                     return reply;
                 }
             };
-            let ModelError::TooLong { window: said, told: counted, .. } = error else {
+            let ModelError::TooLong { window: said, prompt: counted, .. } = error else {
                 return Err(error.into());
             };
             is_said = said.is_some();
@@ -145,14 +145,15 @@ impl FitContext {
     }
 
     /// Returns a request with its fitted prompt; summaries are stored in the session.
-    async fn fitted(
+    async fn fit_request(
         &self,
         mut request: Request,
         window: &ContextWindow,
         own: &dyn Model,
     ) -> Result<Request, TurnError> {
         let turn = request.turn.clone();
-        let told = last_disclosures(&request.told).map(|it| it.call_id.clone()).collect();
+        let told =
+            last_disclosures(&request.skills_in_history).map(|it| it.call_id.clone()).collect();
         let mut summaries = Summaries::new(window.vocabulary, told);
         let counted = turn.session.keep(TokenCounts::default);
         let (mut rounds, mut is_marked) = (0, false);
@@ -181,10 +182,11 @@ impl FitContext {
             rounds += 1;
             let (patience, tokens) = (self.patience, window.tokens / 4 * 3);
             let how = SummaryRequest { turn: &turn, model, patience, tokens };
-            let fresh = |messages: &[Message]| -> usize {
-                messages.iter().filter(|it| !is_summary(it)).map(|it| window.count(it)).sum()
-            };
-            if !summaries.learn(how, |it| fresh(it) >= window.tokens / WORTH).await {
+            let learned = summaries.learn(how, |messages: &[Message]| {
+                let fresh = messages.iter().filter(|it| !is_summary(it));
+                fresh.map(|it| window.count(it)).sum::<usize>() >= window.tokens / WORTH
+            });
+            if !learned.await {
                 break fitted;
             }
         };
@@ -192,19 +194,19 @@ impl FitContext {
             warn_of_cut(&turn, &request.prompt.history, &fitted);
         }
         if is_marked
-            && let Some(messages) = compacted(&request.prompt.history, &fitted)
+            && let Some(messages) = compacted_messages(&request.prompt.history, &fitted)
             && turn.session.history() == request.prompt.history
         {
             let (before, after) = (request.prompt.history.len(), messages.len());
             turn.session.compact(messages.clone())?;
-            let by = if summaries.used() { "model" } else { "extract" }.to_owned();
+            let by = if summaries.has_used_model() { "model" } else { "extract" }.to_owned();
             turn.note(EventKind::Compacted { before, after, by });
             request.prompt.history = messages.into();
         }
         for message in &mut fitted.messages {
             message.rest.shift_remove(PLACE);
         }
-        turn.note(noted(window, &fitted));
+        turn.note(fit_event(window, &fitted));
         request.fitted = Some(fitted);
         Ok(request)
     }
@@ -251,7 +253,7 @@ fn next_size(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize
 fn offer_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
     let mut any = false;
     let Prompt { skills: offers, history: said, .. } = &mut request.prompt;
-    let told = &request.told;
+    let told = &request.skills_in_history;
     for SkillInHistory { call_id, offer } in last_disclosures(told) {
         let is_result = |it: &&Message| it.call_id.as_ref() == Some(call_id);
         let stands = fitted.messages.iter().find(is_result).map(|it| &it.content);
@@ -264,7 +266,6 @@ fn offer_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
         // It may be disclosed for another reason, at the same level or a higher one.
         match offers.iter_mut().find(|it| it.name == offer.name) {
             Some(known) => {
-                let level = |it: &Offer| it.contents.first().map(|it| it.0);
                 if level(known) >= level(&again) {
                     again.contents.clone_from(&known.contents);
                 }
@@ -281,27 +282,34 @@ fn offer_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
 }
 
 /// Returns the messages that replace those of the session, if something was summarised.
-fn compacted(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
-    let is_made = |it: &Message| index_in_session(it).is_none() && is_summary(it);
-    // Messages shortened for this request stay whole in the session.
-    let stays = |it: &Message| match index_in_session(it) {
+fn compacted_messages(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
+    if !fitted.messages.iter().any(|it| index_in_session(it).is_none() && is_summary(it)) {
+        return None;
+    }
+    let messages = fitted.messages.iter().filter_map(|it| match index_in_session(it) {
+        // Messages shortened for this request stay whole in the session.
         Some(place) => said.get(place).cloned(),
-        None => is_made(it).then(|| it.clone()),
-    };
-    let is_any = fitted.messages.iter().any(is_made);
-    is_any.then(|| fitted.messages.iter().filter_map(stays).collect())
+        None => is_summary(it).then(|| it.clone()),
+    });
+    Some(messages.collect())
+}
+
+/// Returns the level at which a skill is offered.
+fn level(offer: &Offer) -> Option<Level> {
+    offer.contents.first().map(|it| it.0)
 }
 
 /// Returns each skill as it was last disclosed.
 fn last_disclosures(told: &[SkillInHistory]) -> impl Iterator<Item = &SkillInHistory> {
-    let is_last = |at: usize, it: &SkillInHistory| {
-        told[at + 1..].iter().all(|later| later.offer.name != it.offer.name)
-    };
-    told.iter().enumerate().filter(move |(at, it)| is_last(*at, it)).map(|it| it.1)
+    let skills = told
+        .iter()
+        .enumerate()
+        .filter(|(at, it)| told[at + 1..].iter().all(|later| later.offer.name != it.offer.name));
+    skills.map(|it| it.1)
 }
 
 /// Returns the event of the fit steps, in the terms of the `prompt` command.
-fn noted(window: &ContextWindow, fitted: &FittedPrompt) -> EventKind {
+fn fit_event(window: &ContextWindow, fitted: &FittedPrompt) -> EventKind {
     EventKind::Fitted {
         window: window.tokens,
         tokens: json!(fitted.tokens),

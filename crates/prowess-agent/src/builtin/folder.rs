@@ -106,14 +106,13 @@ fn split(path: &str, text: &str) -> Vec<FileSection> {
         at = end;
     }
     sections.push((above, &text[start..]));
-    let part = |heading: &str, text: &str| FileSection {
-        path: path.to_owned(),
-        heading: heading.to_owned(),
-        text: text.trim().to_owned(),
-    };
-    let parts = sections
-        .into_iter()
-        .flat_map(|(heading, text)| pieces(text).map(move |it| part(heading, it)));
+    let parts = sections.into_iter().flat_map(|(heading, text)| {
+        pieces(text).map(move |text: &str| FileSection {
+            path: path.to_owned(),
+            heading: heading.to_owned(),
+            text: text.trim().to_owned(),
+        })
+    });
     parts.filter(|it| !it.text.is_empty()).collect()
 }
 

@@ -108,7 +108,8 @@ impl When {
         Self { about: About::Replies(Arc::new(scan)), skill: None }
     }
 
-    /// Restricts it to while a skill is active whose name matches, with `*` and `?`.
+    /// Restricts it to while a skill [is active](prowess_runtime::skill::ActiveSkills) whose name
+    /// matches, with `*` and `?`.
     #[must_use]
     pub fn while_active(self, skill: impl Into<String>) -> Self {
         Self { skill: Some(skill.into()), ..self }
@@ -141,7 +142,7 @@ impl Middleware for Guard {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        self.go_on(request, next)
+        self.pass_on(request, next)
     }
 
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {

@@ -13,7 +13,7 @@ pub(super) trait Last: Clone + fmt::Debug + Send + Sync + 'static {
     fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a>;
 
     /// Passes the request on, to be handled last.
-    fn go_on<'a>(&self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
+    fn pass_on<'a>(&self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(next.reply_with(request, Arc::new(AtLast(self.clone()))))
     }
 }

@@ -24,7 +24,8 @@ use crate::{
     session::Session,
 };
 
-/// Starts the MCP servers of a skill that becomes active, and offers their tools from then on.
+/// Starts the MCP servers of a skill that becomes active, and offers their tools from then on. A
+/// skill that is shown in brief starts none.
 ///
 /// It is placed behind [`ToolLoop`](crate::ToolLoop), so that a skill that is activated in one step
 /// has its tools in the next. A server runs until the session is dropped, the agent is dropped, or
@@ -37,22 +38,22 @@ pub struct Servers {
     provider: Arc<dyn SkillProvider>,
     set: Vec<ServerSetting>,
     /// The servers of each session. The session owns them.
-    households: Mutex<Vec<Weak<AsyncMutex<Household>>>>,
+    sessions: Mutex<Vec<Weak<AsyncMutex<SessionServers>>>>,
 }
 
 /// The servers of one session.
 #[derive(Debug, Default)]
-struct Household {
+struct SessionServers {
     /// Whether the configured servers were added.
     has_set: bool,
     /// The skills whose servers were added.
     seen: BTreeSet<Arc<Path>>,
-    members: Vec<Member>,
+    members: Vec<SessionServer>,
 }
 
 /// A server, running or not.
 #[derive(Debug)]
-struct Member {
+struct SessionServer {
     wanted: ServerToStart,
     /// Its name among the tools.
     name: String,
@@ -71,9 +72,9 @@ struct Member {
 #[derive(Debug)]
 enum ServerToStart {
     /// An active skill.
-    Brought { skill: String, path: Arc<Path>, description: McpServerConfig },
+    OfSkill { skill: String, path: Arc<Path>, description: McpServerConfig },
     /// The configuration, whatever the request.
-    Set(ServerSetting),
+    Configured(ServerSetting),
 }
 
 /// The maximum number of failures of a server in a session.
@@ -88,7 +89,7 @@ const MAX_DESCRIPTION: usize = 250;
 impl Servers {
     /// Starts the servers of this provider's skills.
     pub fn new(starter: McpLauncher, provider: Arc<dyn SkillProvider>) -> Self {
-        Self { starter, provider, set: Vec::new(), households: Mutex::default() }
+        Self { starter, provider, set: Vec::new(), sessions: Mutex::default() }
     }
 
     /// Starts these configured servers too, with the first request of a session.
@@ -102,13 +103,13 @@ impl Servers {
     /// other programs act on are then in the records. Servers of a session that continues are
     /// started again.
     pub async fn close(&self) {
-        let households: Vec<_> = {
-            let households = lock(&self.households);
-            households.iter().filter_map(Weak::upgrade).collect()
+        let sessions: Vec<_> = {
+            let sessions = lock(&self.sessions);
+            sessions.iter().filter_map(Weak::upgrade).collect()
         };
-        for household in households {
-            let mut household = household.lock().await;
-            let servers = household.members.iter_mut();
+        for servers in sessions {
+            let mut servers = servers.lock().await;
+            let servers = servers.members.iter_mut();
             let servers = servers.filter_map(|it| it.server.take_if(|it| it.can_write()));
             futures_util::future::join_all(servers.map(McpServer::stop)).await;
         }
@@ -116,85 +117,87 @@ impl Servers {
 
     async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<ChatResponse, TurnError> {
         let turn = request.turn.clone();
-        let household = self.household(&turn.session);
+        let servers = self.servers(&turn.session);
         {
-            let mut household = household.lock().await;
-            turn.within(self.tend(&mut household, &turn)).await;
-            let running = household.members.iter().filter_map(|it| Some((it, it.server.as_ref()?)));
+            let mut servers = servers.lock().await;
+            turn.within(self.update(&mut servers, &turn)).await;
+            let running = servers.members.iter().filter_map(|it| Some((it, it.server.as_ref()?)));
             for (member, server) in running {
                 server.tools().into_iter().for_each(|it| request.offer(it));
                 member.skills.iter().for_each(|it| request.offer(it.clone()));
             }
-            request.context.extend(household.members.iter().filter_map(Member::missed));
+            request.context.extend(servers.members.iter().filter_map(SessionServer::outage));
             let asked = prowess::request(&request.prompt.history);
-            request.context.extend(asked.and_then(|it| household.fitting(it, &turn.session)));
+            request.context.extend(asked.and_then(|it| servers.matching_skills(it, &turn.session)));
         }
         next.reply(request).await
     }
 
-    fn household(&self, session: &Session) -> Arc<AsyncMutex<Household>> {
-        let household = session.keep(AsyncMutex::<Household>::default);
-        let mut households = lock(&self.households);
-        households.retain(|it| it.strong_count() > 0);
-        if households.iter().all(|it| !std::ptr::eq(it.as_ptr(), &*household)) {
-            households.push(Arc::downgrade(&household));
+    fn servers(&self, session: &Session) -> Arc<AsyncMutex<SessionServers>> {
+        let servers = session.keep(AsyncMutex::<SessionServers>::default);
+        let mut sessions = lock(&self.sessions);
+        sessions.retain(|it| it.strong_count() > 0);
+        if sessions.iter().all(|it| !std::ptr::eq(it.as_ptr(), &*servers)) {
+            sessions.push(Arc::downgrade(&servers));
         }
-        household
+        servers
     }
 
     /// Stops servers that are no longer wanted, and starts those that are.
-    async fn tend(&self, household: &mut Household, turn: &Turn) {
+    async fn update(&self, servers: &mut SessionServers, turn: &Turn) {
         let library = self.provider.library();
-        if !std::mem::replace(&mut household.has_set, true) {
-            let set = self
-                .set
-                .iter()
-                .map(|it| Member::new(ServerToStart::Set(it.clone()), it.description.name.clone()));
-            household.members.extend(set);
+        if !std::mem::replace(&mut servers.has_set, true) {
+            let set = self.set.iter().map(|it| {
+                SessionServer::new(
+                    ServerToStart::Configured(it.clone()),
+                    it.description.name.clone(),
+                )
+            });
+            servers.members.extend(set);
         }
-        let gone: Vec<Member> = household
+        let gone: Vec<SessionServer> = servers
             .members
-            .extract_if(.., |it: &mut Member| !it.wanted.is_there(&library))
+            .extract_if(.., |it: &mut SessionServer| !it.wanted.exists(&library))
             .collect();
         for mut member in gone {
-            if let ServerToStart::Brought { path, .. } = &member.wanted {
-                household.seen.remove(path);
+            if let ServerToStart::OfSkill { path, .. } = &member.wanted {
+                servers.seen.remove(path);
             }
             if let Some(server) = member.server.take() {
                 server.stop().await;
                 turn.note(member.event("stopped", "its skill is gone"));
             }
         }
-        let names = turn.active();
-        let active: Vec<&Skill> = names.iter().filter_map(|it| library.get(it)).collect();
+        let active = turn.active_skills().skills_of(&library);
         for skill in &active {
-            if household.seen.insert(skill.origin.path.clone()) {
-                self.add(household, skill, turn).await;
+            if servers.seen.insert(skill.origin.path.clone()) {
+                self.add(servers, skill, turn).await;
             }
         }
         let manifests: Vec<Manifest> = active.iter().map(|it| it.manifest.clone()).collect();
-        for member in &mut household.members {
-            member.tend(&self.starter, &library, &manifests, turn).await;
+        for member in &mut servers.members {
+            member.update(&self.starter, &library, &manifests, turn).await;
         }
     }
 
     /// Adds the servers that a skill declares.
-    async fn add(&self, household: &mut Household, skill: &Skill, turn: &Turn) {
+    async fn add(&self, servers: &mut SessionServers, skill: &Skill, turn: &Turn) {
         let own = &*skill.manifest.name;
         let described = self.starter.described(skill).await;
         for fault in described.faults {
             turn.note(EventKind::Warned { message: format!("the skill `{own}`: {fault}") });
         }
         for description in described.servers {
-            let is_taken = household.members.iter().any(|it| it.name == description.name);
+            let is_taken = servers.members.iter().any(|it| it.name == description.name);
             let name = match is_taken {
                 true => format!("{own} {}", description.name),
                 false => description.name.clone(),
             };
             let (skill, path) = (own.to_owned(), skill.origin.path.clone());
-            household
-                .members
-                .push(Member::new(ServerToStart::Brought { skill, path, description }, name));
+            servers.members.push(SessionServer::new(
+                ServerToStart::OfSkill { skill, path, description },
+                name,
+            ));
         }
     }
 }
@@ -212,19 +215,19 @@ impl Middleware for Servers {
 impl Drop for Servers {
     /// Stops the servers of sessions that outlive this middleware.
     fn drop(&mut self) {
-        let households = self.households.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for household in households.iter().filter_map(Weak::upgrade) {
+        let sessions = self.sessions.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for servers in sessions.iter().filter_map(Weak::upgrade) {
             // A task that holds the lock would keep this middleware alive too.
-            if let Ok(mut household) = household.try_lock() {
-                household.members.clear();
+            if let Ok(mut servers) = servers.try_lock() {
+                servers.members.clear();
             }
         }
     }
 }
 
-impl Household {
+impl SessionServers {
     /// Returns the context that lists the skills of servers that match a request.
-    fn fitting(&self, request: &Message, session: &Session) -> Option<Context> {
+    fn matching_skills(&self, request: &Message, session: &Session) -> Option<Context> {
         let running = self.members.iter().filter(|it| it.server.is_some());
         let tools = running.filter_map(|it| it.skills.as_ref());
         let found = tools.flat_map(|tool| {
@@ -232,8 +235,8 @@ impl Household {
             found.map(move |(skill, confidence)| (tool.name(), skill, confidence))
         });
         let thresholds = Thresholds::default();
-        let fits = |confidence: f64| thresholds.level(confidence) != Level::Metadata;
-        let mut found: Vec<_> = found.filter(|it| fits(it.2)).collect();
+        let mut found: Vec<_> =
+            found.filter(|it| thresholds.level(it.2) != Level::Metadata).collect();
         found.sort_by(|one, other| other.2.total_cmp(&one.2));
         let lines: String = found
             .into_iter()
@@ -256,22 +259,22 @@ impl Household {
 }
 
 impl ServerToStart {
-    fn is_there(&self, library: &Library) -> bool {
+    fn exists(&self, library: &Library) -> bool {
         match self {
-            Self::Brought { skill, path, .. } => find(library, skill, path).is_some(),
-            Self::Set(_) => true,
+            Self::OfSkill { skill, path, .. } => find(library, skill, path).is_some(),
+            Self::Configured(_) => true,
         }
     }
 }
 
-impl Member {
+impl SessionServer {
     fn new(wanted: ServerToStart, name: String) -> Self {
         let why = String::new();
         Self { wanted, name, server: None, skills: None, retried: 0, patience: FAILURES, why }
     }
 
     /// Starts it if it does not run, but only once per turn if it has failed before.
-    async fn tend(
+    async fn update(
         &mut self,
         starter: &McpLauncher,
         library: &Library,
@@ -294,10 +297,10 @@ impl Member {
         match &self.server {
             Some(server) => {
                 if server.refresh().await {
-                    turn.note(self.started(server));
+                    turn.note(self.started_event(server));
                 }
                 if server.has_other_skills() {
-                    self.skills = self.offered(server, turn).await;
+                    self.skills = self.skill_tool(server, turn).await;
                 }
             }
             None if self.patience == 0 || self.retried == turn.number => {}
@@ -306,16 +309,16 @@ impl Member {
                     self.retried = turn.number;
                 }
                 let started = match &self.wanted {
-                    ServerToStart::Brought { skill, path, description } => {
+                    ServerToStart::OfSkill { skill, path, description } => {
                         let Some(skill) = find(library, skill, path) else { return };
                         starter.start(skill, description, &self.name, active).await
                     }
-                    ServerToStart::Set(set) => starter.connect(set).await,
+                    ServerToStart::Configured(set) => starter.connect(set).await,
                 };
                 match started {
                     Ok(server) => {
-                        turn.note(self.started(&server));
-                        self.skills = self.offered(&server, turn).await;
+                        turn.note(self.started_event(&server));
+                        self.skills = self.skill_tool(&server, turn).await;
                         self.server = Some(server);
                     }
                     Err(outcome) if outcome.status == OutcomeStatus::Refused => {
@@ -331,7 +334,7 @@ impl Member {
 
     /// Returns the tool for the skills that a server offers now. Faults of rejected ones are
     /// reported.
-    async fn offered(&self, server: &McpServer, turn: &Turn) -> Option<Arc<ServerSkills>> {
+    async fn skill_tool(&self, server: &McpServer, turn: &Turn) -> Option<Arc<ServerSkills>> {
         let skills = match server.skills().await {
             Ok(skills) => skills,
             Err(outcome) => {
@@ -360,20 +363,20 @@ impl Member {
 
     /// Returns the context about a server that does not run, so that the model does not look for
     /// its tools.
-    fn missed(&self) -> Option<Context> {
+    fn outage(&self) -> Option<Context> {
         let why = self.why.lines().next().filter(|_| self.server.is_none())?;
         let (server, of) = match &self.wanted {
-            ServerToStart::Brought { skill, description, .. } => {
+            ServerToStart::OfSkill { skill, description, .. } => {
                 (&description.name, format!(" of the skill `{skill}`"))
             }
-            ServerToStart::Set(_) => (&self.name, String::new()),
+            ServerToStart::Configured(_) => (&self.name, String::new()),
         };
         let text =
             format!("The server `{server}`{of} does not run, so its tools are not there: {why}");
         Some(Context { from: format!("server:{server}"), text })
     }
 
-    fn started(&self, server: &McpServer) -> EventKind {
+    fn started_event(&self, server: &McpServer) -> EventKind {
         let tools = server.tools();
         let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
         let lines = std::iter::once(names.join(", ")).chain(server.left_out());
@@ -382,8 +385,8 @@ impl Member {
 
     fn event(&self, state: &str, message: &str) -> EventKind {
         let (server, skill) = match &self.wanted {
-            ServerToStart::Brought { skill, description, .. } => (&description.name, skill.clone()),
-            ServerToStart::Set(set) => (&set.description.name, String::new()),
+            ServerToStart::OfSkill { skill, description, .. } => (&description.name, skill.clone()),
+            ServerToStart::Configured(set) => (&set.description.name, String::new()),
         };
         EventKind::Server {
             server: server.clone(),

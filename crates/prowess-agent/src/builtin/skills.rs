@@ -15,13 +15,13 @@ use prowess::{
 use prowess_runtime::{
     Authorizer, SkillProvider, Tool,
     outcome::ToolOutput,
-    skill::{Active, PermittedSkills},
+    skill::{ActiveSkills, PermittedSkills},
     tools::{FindSkills, UseSkill},
 };
 
 use self::{
     activate::activate,
-    look::{EarlierSkill, HistoryMatches, looked_up},
+    look::{EarlierSkill, HistoryMatches, choose_skills},
 };
 use crate::{
     event::EventKind,
@@ -33,8 +33,9 @@ use crate::{
 ///
 /// Skills that a user mentions (`@name`, or `/name` with arguments) or that match the request are
 /// in the system prompt. A skill that the model activates is disclosed as the result of its call,
-/// once: again only if the result is gone, or the skill was changed. A skill that is disclosed in
-/// full is active for tools and authorizer. An agent has one such middleware.
+/// once: again only if the result is gone, or the skill was changed. A skill whose instructions are
+/// in the conversation is [active](prowess_runtime::skill::ActiveSkills); one that is only listed
+/// or shown in brief is not. An agent has one such middleware.
 #[derive(Debug)]
 pub struct Skills {
     provider: Option<Arc<dyn SkillProvider>>,
@@ -113,7 +114,7 @@ impl Skills {
 /// Returns the tools with which a model finds and activates skills.
 fn tools(provider: Option<&Arc<dyn SkillProvider>>, thresholds: Thresholds) -> Vec<Arc<dyn Tool>> {
     let tools = provider.into_iter().flat_map(|it| -> [Arc<dyn Tool>; 2] {
-        let active = Arc::new(Active::new(it.clone()));
+        let active = Arc::new(ActiveSkills::new(it.clone()));
         let find = FindSkills { provider: it.clone(), thresholds };
         [Arc::new(UseSkill { active }), Arc::new(find)]
     });
@@ -142,7 +143,7 @@ impl Middleware for Skills {
                     activate(turn, &kept, &shown, &call, used, &outcome).await
                 }
                 Some(ToolOutput::ActiveResource { skill, resource, text }) => {
-                    turn.note(disclosed(skill, resource, "read_file", text));
+                    turn.note(disclosure(skill, resource, "read_file", text));
                     outcome
                 }
                 _ => outcome,
@@ -221,7 +222,7 @@ impl Skills {
             request.prompt.catalog.push_str(&shown.catalog.fenced(&turn.session.marker()));
         }
         request.prompt.skills.extend(shown.offers.iter().cloned());
-        request.told = turn.skills_in_history();
+        request.skills_in_history = turn.skills_in_history();
         for tool in self.tools.iter().take(shown.tools) {
             request.offer(tool.clone());
         }
@@ -243,13 +244,12 @@ impl Skills {
             (library.clone(), turn.session.activated_skills(), self.authorizer.clone());
         let before = kept.lock().earlier_skills(&library);
         // Matching reads every skill the first time, and the disclosed ones every time.
-        let work = move || {
+        let found = tokio::task::spawn_blocking(move || {
             let listed =
                 known.unwrap_or_else(|| LibraryCatalog::new(own.clone(), how.catalog.as_ref()));
-            (listed, looked_up(&own, &said, &how, authorizer.as_deref(), &taken, &before))
-        };
-        let found = tokio::task::spawn_blocking(work).await;
-        let (listed, looked) = match found {
+            (listed, choose_skills(&own, &said, &how, authorizer.as_deref(), &taken, &before))
+        });
+        let (listed, looked) = match found.await {
             Ok(found) => found,
             Err(error) => {
                 turn.note(EventKind::Warned { message: format!("no skill is shown: {error}") });
@@ -295,7 +295,7 @@ impl SkillState {
     }
 
     /// Reports once that invisible characters are removed from a skill.
-    fn clean(&self, turn: &Turn, skill: &str, characters: usize) {
+    fn report_invisible(&self, turn: &Turn, skill: &str, characters: usize) {
         if characters > 0 && self.lock().cleaned.insert(skill.to_owned()) {
             let plural = if characters == 1 { " was" } else { "s were" };
             let message = format!(
@@ -315,7 +315,7 @@ impl SkillState {
             before.is_none_or(|it| it < level)
         };
         if is_more || by == "again" {
-            turn.note(disclosed(skill, level.as_str(), by, text));
+            turn.note(disclosure(skill, level.as_str(), by, text));
         }
     }
 }
@@ -349,7 +349,7 @@ fn note_library(turn: &Turn, library: &Arc<Library>, kept: &SkillState) {
 /// The maximum number of findings of a library that are reported.
 const MAX_FINDINGS: usize = 100;
 
-fn disclosed(skill: &str, level: &str, by: &str, text: &str) -> EventKind {
+fn disclosure(skill: &str, level: &str, by: &str, text: &str) -> EventKind {
     EventKind::Disclosed {
         skill: skill.to_owned(),
         level: level.to_owned(),

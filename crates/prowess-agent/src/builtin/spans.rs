@@ -7,11 +7,10 @@ use std::{
 
 use prowess::{Call, lock};
 use prowess_runtime::{OutcomeStatus, secret::mask};
-use serde_json::json;
-use tracing::{Instrument as _, Span, field::Empty};
+use tracing::{Instrument as _, Span, Value, field::Empty};
 
 use crate::{
-    event::EventKind,
+    event::{EventDescription, EventKind, EventLevel, FieldValue},
     middleware::request::{Request, Turn},
     middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::{StopReason, TokenUsage},
@@ -44,11 +43,38 @@ struct Open {
     failed: Option<(String, String)>,
 }
 
-/// Emits an event of a turn.
-macro_rules! tell {
-    ($open:expr, $event:ident $(, $($field:tt)*)?) => {
-        tracing::info!(target: TARGET, parent: &$open.turn, { $($($field)*)? }, "{}", $event.name())
+/// Makes `emit` of the fields that events can have: a subscriber has to know all of them at compile
+/// time. Those that an event does not have are left out.
+macro_rules! event_fields {
+    ($($field:ident)*) => {
+        #[cfg(test)]
+        const FIELDS: &[&str] = &[$(stringify!($field)),*];
+
+        /// Emits an event of a turn.
+        fn emit(turn: &Span, event: &EventKind) {
+            let EventDescription { level, fields, .. } = event.describe();
+            let (name, fields) = (event.name(), fields.into_iter().map(without_secrets).collect());
+            match level {
+                EventLevel::Debug | EventLevel::Info => tracing::info!(
+                    target: TARGET,
+                    parent: turn,
+                    { $(prowess.$field = value(&fields, stringify!($field)),)* },
+                    "{name}"
+                ),
+                EventLevel::Warn | EventLevel::Error => tracing::warn!(
+                    target: TARGET,
+                    parent: turn,
+                    { $(prowess.$field = value(&fields, stringify!($field)),)* },
+                    "{name}"
+                ),
+            }
+        }
     };
+}
+
+event_fields! {
+    skills findings strategy scores unknown skill level by tokens documents window steps model
+    messages input output cost before after attempt message wait_ms what why reply server state
 }
 
 impl Spans {
@@ -57,7 +83,7 @@ impl Spans {
         Self { agent: agent.into(), open: Mutex::default() }
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, Open>> {
+    fn open_turns(&self) -> MutexGuard<'_, BTreeMap<usize, Open>> {
         lock(&self.open)
     }
 
@@ -91,7 +117,7 @@ impl Middleware for Spans {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        let span = self.open().get(&turn_key(&request.turn)).map(|it| it.turn.clone());
+        let span = self.open_turns().get(&turn_key(&request.turn)).map(|it| it.turn.clone());
         match span {
             Some(span) => Box::pin(next.reply(request).instrument(span)),
             None => next.reply(request),
@@ -99,7 +125,8 @@ impl Middleware for Spans {
     }
 
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
-        let span = self.open().get(&turn_key(turn)).and_then(|it| it.calls.get(&call.id).cloned());
+        let span =
+            self.open_turns().get(&turn_key(turn)).and_then(|it| it.calls.get(&call.id).cloned());
         match span {
             Some(span) => Box::pin(next.call(call).instrument(span)),
             None => next.call(call),
@@ -108,9 +135,11 @@ impl Middleware for Spans {
 
     fn note(&self, turn: &Turn, what: &EventKind) {
         match what {
-            EventKind::Began { .. } => drop(self.open().insert(turn_key(turn), self.begin(turn))),
+            EventKind::Began { .. } => {
+                drop(self.open_turns().insert(turn_key(turn), self.begin(turn)));
+            }
             EventKind::Ended { error, spent, .. } => {
-                let Some(open) = self.open().remove(&turn_key(turn)) else { return };
+                let Some(open) = self.open_turns().remove(&turn_key(turn)) else { return };
                 record_spent(&open.turn, *spent);
                 open.turn.record("prowess.steps", turn.steps());
                 if let Some(error) = error {
@@ -118,9 +147,10 @@ impl Middleware for Spans {
                     record_error(&open.turn, failed.map_or("_OTHER", |it| &it.0), error);
                 }
             }
+            what if what.is_piece() => {}
             what => {
-                if let Some(open) = self.open().get_mut(&turn_key(turn)) {
-                    open.happened(turn, what);
+                if let Some(open) = self.open_turns().get_mut(&turn_key(turn)) {
+                    open.record_event(turn, what);
                 }
             }
         }
@@ -128,7 +158,7 @@ impl Middleware for Spans {
 }
 
 impl Open {
-    fn happened(&mut self, turn: &Turn, what: &EventKind) {
+    fn record_event(&mut self, turn: &Turn, what: &EventKind) {
         match what {
             EventKind::Asked { step, model, provider, ask, .. } => {
                 let provider = provider_name(provider);
@@ -190,107 +220,34 @@ impl Open {
             }
             EventKind::Returned { id, outcome, .. } => {
                 let Some(span) = self.calls.remove(id) else { return };
-                let status = json!(outcome.status);
-                let status = status.as_str().unwrap_or_default();
+                let status = outcome.status.as_str();
                 span.record("prowess.status", status);
                 if outcome.status != OutcomeStatus::Ok {
                     record_error(&span, status, outcome.message.as_deref().unwrap_or_default());
                 }
             }
-            what => self.emit(what),
+            what => emit(&self.turn, what),
         }
     }
+}
 
-    /// Emits an event that has no span of its own.
-    fn emit(&self, what: &EventKind) {
-        match what {
-            EventKind::Discovered { skills, findings } => {
-                tell!(self, what, prowess.skills = skills, prowess.findings = findings.len());
-            }
-            EventKind::Matched { strategy, scores, unknown, .. } => {
-                let scores = json!(scores).to_string();
-                let unknown = unknown.join(", ");
-                tell!(
-                    self,
-                    what,
-                    prowess.strategy = strategy,
-                    prowess.scores = scores,
-                    prowess.unknown = unknown
-                );
-            }
-            EventKind::Disclosed { skill, level, by, tokens } => {
-                tell!(
-                    self,
-                    what,
-                    prowess.skill = skill,
-                    prowess.level = level,
-                    prowess.by = by,
-                    prowess.tokens = tokens
-                );
-            }
-            EventKind::Retrieved { documents } => {
-                tell!(self, what, prowess.documents = documents.join(", "));
-            }
-            EventKind::Fitted { window, tokens, steps, .. } => {
-                tell!(
-                    self,
-                    what,
-                    prowess.window = window,
-                    prowess.tokens = tokens.to_string(),
-                    prowess.steps = steps.to_string()
-                );
-            }
-            EventKind::Compacted { before, after, by } => {
-                tell!(self, what, prowess.before = before, prowess.after = after, prowess.by = by);
-            }
-            EventKind::Retried { attempt, message, wait } => {
-                let (wait_ms, message) = (wait.as_secs_f64() * 1e3, &*mask(message));
-                tell!(
-                    self,
-                    what,
-                    prowess.attempt = attempt,
-                    prowess.message = message,
-                    prowess.wait_ms = wait_ms
-                );
-            }
-            EventKind::Approval { what: action, why, reply, by } => {
-                let action = &*mask(action);
-                tell!(
-                    self,
-                    what,
-                    prowess.what = action,
-                    prowess.why = why,
-                    prowess.reply = reply,
-                    prowess.by = by
-                );
-            }
-            EventKind::Server { server, skill, state, message } => {
-                let message = &*mask(message);
-                tell!(
-                    self,
-                    what,
-                    prowess.server = server,
-                    prowess.skill = skill,
-                    prowess.state = state,
-                    prowess.message = message
-                );
-            }
-            EventKind::Spending { spent, cost, .. } => {
-                tell!(
-                    self,
-                    what,
-                    prowess.input = spent.input,
-                    prowess.output = spent.output,
-                    prowess.cost = cost
-                );
-            }
-            EventKind::Warned { message } => {
-                let message = &*mask(message);
-                tracing::warn!(target: TARGET, parent: &self.turn, { prowess.message = message }, "{}", what.name());
-            }
-            _ => {}
-        }
+/// Masks the secrets in the text of a field.
+fn without_secrets((name, value): (&'static str, FieldValue)) -> (&'static str, FieldValue) {
+    match value {
+        FieldValue::Text(text) => (name, FieldValue::Text(mask(&text).into_owned())),
+        value => (name, value),
     }
+}
+
+/// Returns the value of a field, if there is one of this name.
+fn value<'f>(fields: &'f BTreeMap<&str, FieldValue>, name: &str) -> Option<&'f dyn Value> {
+    fields.get(name).map(|it| -> &dyn Value {
+        match it {
+            FieldValue::Integer(number) => number,
+            FieldValue::Float(number) => number,
+            FieldValue::Text(text) => text,
+        }
+    })
 }
 
 /// Returns the key of a turn while it runs.
@@ -322,5 +279,20 @@ fn finish_reason(stop: StopReason) -> &'static str {
         StopReason::Calls => "tool_calls",
         StopReason::Length => "length",
         StopReason::Filtered => "content_filter",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::tests::samples;
+
+    #[test]
+    fn every_field_of_an_event_is_emitted() {
+        for event in samples("said") {
+            for (name, _) in event.describe().fields {
+                assert!(FIELDS.contains(&name), "`{name}` of `{}`", event.name());
+            }
+        }
     }
 }

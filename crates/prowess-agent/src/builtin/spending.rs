@@ -68,10 +68,11 @@ impl Price {
     /// Returns the cost of this token usage.
     pub fn cost(&self, spent: TokenUsage) -> f64 {
         let fresh = spent.input.saturating_sub(spent.cached);
-        let millions = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
-        millions(fresh, self.input)
-            + millions(spent.cached.min(spent.input), self.cached)
-            + millions(spent.output, self.output)
+        let cached = spent.cached.min(spent.input);
+        let millionths = fresh as f64 * self.input
+            + cached as f64 * self.cached
+            + spent.output as f64 * self.output;
+        millionths / 1e6
     }
 }
 
@@ -81,7 +82,7 @@ impl Middleware for Spending {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        self.go_on(request, next)
+        self.pass_on(request, next)
     }
 }
 
@@ -104,8 +105,9 @@ impl Spending {
         }
         let reply = next.reply(request).await;
         let spent = turn.session.spent_on();
-        let cost = |of| (!self.prices.is_empty()).then(|| self.cost(of));
-        let (cost, turn_cost) = (cost(&spent), cost(&turn.spent_on()));
+        let has_prices = !self.prices.is_empty();
+        let cost = has_prices.then(|| self.cost(&spent));
+        let turn_cost = has_prices.then(|| self.cost(&turn.spent_on()));
         turn.note(EventKind::Spending { spent: spent.into_values().sum(), cost, turn_cost });
         reply
     }
@@ -115,11 +117,13 @@ impl Spending {
         let own = turn.spent_on();
         let all = turn.session.spent_on();
         let steps = self.steps.filter(|it| turn.steps() >= *it).map(|it| format!("{it} steps"));
-        let of_turn = steps.or_else(|| self.turn.reached(&own, self.cost(&own)));
-        let of_session = || self.session.reached(&all, self.cost(&all));
+        let of_turn = steps.or_else(|| self.turn.reached_limit(&own, self.cost(&own)));
         let what = match of_turn {
             Some(limit) => Some(format!("the turn's limit of {limit}")),
-            None => of_session().map(|limit| format!("the session's limit of {limit}")),
+            None => {
+                let limit = self.session.reached_limit(&all, self.cost(&all));
+                limit.map(|it| format!("the session's limit of {it}"))
+            }
         };
         what.map_or(Ok(()), |what| Err(TurnError::Spent { what }))
     }
@@ -133,7 +137,7 @@ impl Spending {
 
 impl Budget {
     /// Returns the limit that is reached, if any.
-    fn reached(&self, spent: &BTreeMap<String, TokenUsage>, cost: f64) -> Option<String> {
+    fn reached_limit(&self, spent: &BTreeMap<String, TokenUsage>, cost: f64) -> Option<String> {
         let spent: TokenUsage = spent.values().copied().sum();
         let limits = [
             self.input.filter(|it| spent.input >= *it).map(|it| format!("{it} tokens read")),

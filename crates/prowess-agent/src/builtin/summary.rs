@@ -92,7 +92,7 @@ impl Summaries {
     }
 
     /// Whether a summary by a model was used since [`begin`](Self::begin).
-    pub(super) fn used(&self) -> bool {
+    pub(super) fn has_used_model(&self) -> bool {
         self.used.get()
     }
 
@@ -128,8 +128,8 @@ impl Summarise for Summaries {
     fn summarise(&self, messages: &[&Message], budget: usize) -> String {
         // Messages that were never part of the conversation are not summarised, nor results that
         // are disclosed elsewhere.
-        let is_told = |it: &Message| it.call_id.as_ref().is_some_and(|it| self.told.contains(it));
-        let said = messages.iter().copied().filter(|it| !is_context(it) && !is_told(it));
+        let said = messages.iter().copied().filter(|it| !is_context(it));
+        let said = said.filter(|it| it.call_id.as_ref().is_none_or(|it| !self.told.contains(it)));
         let said: Vec<&Message> = said.collect();
         if said.is_empty() {
             return "(What was looked up is left out.)".to_owned();

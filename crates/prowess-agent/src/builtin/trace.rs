@@ -131,9 +131,10 @@ impl Trace {
         let mut before = before.map(Some).chain(std::iter::repeat(None));
         for (own, message) in by_message(sources, ask.messages.len()).zip(&ask.messages) {
             let known = before.next().flatten();
-            let is_same = |was: &[PromptSource], told: &Message| *was == *own && told == message;
             ids.push(match known {
-                Some(((was, id), told)) if is_same(was, told) && said.contains(id) => *id,
+                Some(((was, id), told)) if *was == *own && told == message && said.contains(id) => {
+                    *id
+                }
                 _ => self.write_message(message, &parts(message, own), said)?,
             });
         }
@@ -145,7 +146,7 @@ impl Trace {
             .tools
             .iter()
             .map(|it: &ToolDefinition| {
-                self.write_once(tool_id(it), said, || masked(json!({"tool": it})))
+                self.write_once(tool_id(it), said, || mask_value(json!({"tool": it})))
             })
             .collect::<io::Result<Vec<Id>>>()?;
         let told = told.entry(turn_of(event)).or_default();
@@ -197,7 +198,7 @@ impl Trace {
     }
 
     fn line(&self, line: Json) -> io::Result<()> {
-        (self.sink)(&masked(line).to_string())
+        (self.sink)(&mask_value(line).to_string())
     }
 }
 
@@ -236,14 +237,19 @@ fn by_message(sources: &[PromptSource], messages: usize) -> impl Iterator<Item =
 
 /// Returns the parts of a message with different sources.
 fn parts<'m>(message: &'m Message, sources: &'m [PromptSource]) -> Vec<MessagePiece<'m>> {
-    let part = |from, text: &'m str| {
+    if sources.is_empty() {
+        return vec![MessagePiece::new(message.role.as_str(), &message.content)];
+    }
+    let parts = sources.iter().map(|it| {
+        MessagePiece::new(&it.from, message.content.get(it.start..it.end).unwrap_or_default())
+    });
+    parts.collect()
+}
+
+impl<'m> MessagePiece<'m> {
+    fn new(from: &'m str, text: &'m str) -> Self {
         let id = (text.len() >= LONG).then(|| digest(&[text.as_bytes()]));
-        MessagePiece { from, text, id }
-    };
-    let text_of = |it: &PromptSource| message.content.get(it.start..it.end).unwrap_or_default();
-    match sources {
-        [] => vec![part(message.role.as_str(), &message.content)],
-        sources => sources.iter().map(|it| part(&it.from, text_of(it))).collect(),
+        Self { from, text, id }
     }
 }
 
@@ -262,7 +268,7 @@ fn message_json(message: &Message, parts: &[MessagePiece<'_>]) -> Json {
     if !message.rest.is_empty() {
         json["rest"] = json!(message.rest);
     }
-    json = masked(json);
+    json = mask_value(json);
     json["parts"] = parts
         .iter()
         .map(|it: &MessagePiece<'_>| match &it.id {
@@ -273,7 +279,7 @@ fn message_json(message: &Message, parts: &[MessagePiece<'_>]) -> Json {
     json
 }
 
-fn masked(mut json: Json) -> Json {
+fn mask_value(mut json: Json) -> Json {
     mask_json(&mut json);
     json
 }

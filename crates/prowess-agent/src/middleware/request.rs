@@ -9,8 +9,8 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use prowess::{FittedPrompt, Message, Offer, Prompt, Role, lock};
-use prowess_runtime::{Tool, skill::Active, tool::simplify_schema};
+use prowess::{FittedPrompt, Library, Message, Offer, Prompt, Role, lock};
+use prowess_runtime::{Tool, skill::ActiveSkills, tool::simplify_schema};
 use serde_json::json;
 
 use crate::{
@@ -35,7 +35,7 @@ pub struct Request {
     pub context: Vec<Context>,
     /// Skills whose instructions are in the history as the result of a call. A middleware that
     /// removes the call from the history has to disclose them again.
-    pub told: Vec<SkillInHistory>,
+    pub skills_in_history: Vec<SkillInHistory>,
     /// The prompt as it was made to fit; `None` if all of it is sent.
     pub fitted: Option<FittedPrompt>,
     /// The maximum number of tokens in the reply.
@@ -72,14 +72,10 @@ pub struct Turn {
     began: Instant,
     steps: AtomicUsize,
     spent: Mutex<BTreeMap<String, TokenUsage>>,
-    /// The names of the skills that are disclosed beyond their description: guards and servers go
-    /// by them.
-    active: Mutex<Vec<String>>,
+    active: Mutex<Arc<ActiveSkills>>,
     offered: Mutex<Vec<Arc<dyn Tool>>>,
-    told: Mutex<Vec<SkillInHistory>>,
+    skills_in_history: Mutex<Vec<SkillInHistory>>,
     asked: Mutex<Arc<ChatRequest>>,
-    /// Those of them whose instructions are disclosed in full: tools and authorizer go by them.
-    skills: Mutex<Option<Arc<Active>>>,
     middleware: Arc<[Arc<dyn Middleware>]>,
 }
 
@@ -101,9 +97,8 @@ impl Turn {
             spent: Mutex::default(),
             active: Mutex::default(),
             offered: Mutex::default(),
-            told: Mutex::default(),
+            skills_in_history: Mutex::default(),
             asked: Mutex::default(),
-            skills: Mutex::default(),
             middleware,
         }
     }
@@ -139,17 +134,28 @@ impl Turn {
         &self.middleware
     }
 
-    /// Marks a skill as active from now on.
+    /// Activates a skill from now on: a host says that its instructions are in the conversation. A
+    /// name that no skill has is active too, for rules about that name.
     pub fn activate(&self, skill: &str) {
-        let mut active = lock(&self.active);
-        if !active.iter().any(|it| it == skill) {
-            active.push(skill.to_owned());
-        }
+        activate(&self.active_skills(), skill);
     }
 
-    /// Returns the active skills, in the order of activation.
+    /// Returns the names of the active skills, in the order of activation.
     pub fn active(&self) -> Vec<String> {
+        self.active_skills().names()
+    }
+
+    /// Returns the active skills: guards, servers, tools and the authorizer go by them.
+    pub fn active_skills(&self) -> Arc<ActiveSkills> {
         lock(&self.active).clone()
+    }
+
+    /// Looks up the active skills in this library from now on.
+    pub(crate) fn look_up_skills_in(&self, library: Arc<Library>) {
+        let mut active = lock(&self.active);
+        let skills = ActiveSkills::new(Arc::new(library));
+        active.names().iter().for_each(|it| activate(&skills, it));
+        *active = Arc::new(skills);
     }
 
     /// Returns the tool of this name, among those last offered to the model.
@@ -168,15 +174,15 @@ impl Turn {
     }
 
     /// Records that the instructions of a skill are in the history; a skill is recorded once.
-    pub fn record_skill(&self, told: SkillInHistory) {
-        let mut all = lock(&self.told);
-        all.retain(|it| it.offer.name != told.offer.name);
-        all.push(told);
+    pub fn record_skill(&self, skill: SkillInHistory) {
+        let mut all = lock(&self.skills_in_history);
+        all.retain(|it| it.offer.name != skill.offer.name);
+        all.push(skill);
     }
 
     /// Returns the skills whose instructions are in the history.
     pub fn skills_in_history(&self) -> Vec<SkillInHistory> {
-        lock(&self.told).clone()
+        lock(&self.skills_in_history).clone()
     }
 
     pub(crate) fn offer(&self, tools: &[Arc<dyn Tool>]) {
@@ -193,17 +199,13 @@ impl Turn {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// Sets the active skills of this turn for tools and the authorizer.
-    pub(crate) fn go_by(&self, active: Arc<Active>) {
-        *lock(&self.skills) = Some(active);
-    }
-
+    /// Runs a future as part of this turn, with its active skills. Without a library the tools use
+    /// those that they were created with.
     pub(crate) async fn within<T>(self: &Arc<Self>, future: impl Future<Output = T>) -> T {
-        let active = lock(&self.skills).clone();
         let future = CURRENT.scope(self.clone(), future);
-        match active {
-            Some(active) => active.within(future).await,
-            None => future.await,
+        match self.active_skills() {
+            active if active.has_library() => active.within(future).await,
+            _ => future.await,
         }
     }
 
@@ -228,7 +230,7 @@ impl Request {
             prompt: Prompt { system, history, ..Prompt::default() },
             tools: Vec::new(),
             context: Vec::new(),
-            told: Vec::new(),
+            skills_in_history: Vec::new(),
             fitted: None,
             max_output: None,
             temperature: None,
@@ -333,8 +335,7 @@ impl Request {
             ask: ask.clone(),
         });
         let start = Instant::now();
-        let hear = |delta: Delta<'_>| turn.note(EventKind::from_delta(delta));
-        let reply = model.reply(&ask, &hear).await;
+        let reply = model.reply(&ask, &|it: Delta<'_>| turn.note(EventKind::from_delta(it))).await;
         let took = start.elapsed();
         match reply {
             Ok(reply) => {
@@ -352,6 +353,13 @@ impl Request {
                 Err(error.into())
             }
         }
+    }
+}
+
+/// Activates a skill; if there is none, its name alone.
+fn activate(active: &ActiveSkills, skill: &str) {
+    if !active.activate(skill) {
+        active.activate_name(skill);
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
     history::without_invalid_names,
     provider::ModelProvider,
     sse::{Events, TooLong},
-    trouble::{AskedServer, Trouble, numbers, presentable, wait},
+    trouble::{AskedServer, Trouble, contains_any, numbers, safe_message, wait},
 };
 use crate::{
     middleware::request::is_empty,
@@ -36,7 +36,7 @@ pub(super) struct Adapter {
     pub(super) wire: HttpClient,
     pub(super) protocol: Box<dyn Protocol>,
     /// The quirks its server has shown so far.
-    pub(super) manners: Mutex<ProviderQuirks>,
+    pub(super) quirks: Mutex<ProviderQuirks>,
 }
 
 /// The wire protocol of a provider. An implementer translates, and makes no decisions.
@@ -50,7 +50,7 @@ pub(super) trait Protocol: Send + Sync {
 
     /// Returns the request body. `by` identifies the model among those whose replies are in the
     /// messages.
-    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json;
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, quirks: ProviderQuirks) -> Json;
 
     /// Reads one event of a stream, or the whole answer if there is no stream.
     fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble>;
@@ -62,8 +62,8 @@ pub(super) trait Protocol: Send + Sync {
 
     /// Returns the quirks to retry with after a request was rejected with this message; unchanged
     /// if there is no alternative.
-    fn relent(&self, manners: ProviderQuirks, _message: &str) -> ProviderQuirks {
-        manners
+    fn adapt(&self, quirks: ProviderQuirks, _message: &str) -> ProviderQuirks {
+        quirks
     }
 }
 
@@ -119,47 +119,47 @@ impl Model for Adapter {
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> ModelFuture<'a> {
         Box::pin(async move {
-            let mut manners = *self.manners();
+            let mut quirks = *self.quirks();
             loop {
-                let reply = self.ask(ask, manners, hear).await;
+                let reply = self.ask(ask, quirks, hear).await;
                 let Err(ModelError::Invalid { message, .. }) = &reply else { return reply };
-                let wanted = self.max_output(ask, manners);
+                let wanted = self.max_output(ask, quirks);
                 let most_output = wanted.and_then(|it| less_output(message, it));
                 let mut better = match most_output {
-                    Some(_) => ProviderQuirks { most_output, ..manners },
-                    None => self.protocol.relent(manners, message),
+                    Some(_) => ProviderQuirks { most_output, ..quirks },
+                    None => self.protocol.adapt(quirks, message),
                 };
-                better.forgotten |= better == manners && is_about_thoughts(message);
-                if better == manners {
+                better.forgotten |= better == quirks && is_about_thoughts(message);
+                if better == quirks {
                     return reply;
                 }
-                *self.manners() = ProviderQuirks { forgotten: false, ..better };
-                manners = better;
+                *self.quirks() = ProviderQuirks { forgotten: false, ..better };
+                quirks = better;
             }
         })
     }
 
     fn body(&self, ask: &ChatRequest) -> Json {
-        self.request_body(ask, *self.manners())
+        self.request_body(ask, *self.quirks())
     }
 }
 
 impl Adapter {
-    fn request_body(&self, ask: &ChatRequest, mut manners: ProviderQuirks) -> Json {
-        manners.no_stream |= !self.stream;
-        let by = if manners.forgotten { String::new() } else { self.by() };
+    fn request_body(&self, ask: &ChatRequest, mut quirks: ProviderQuirks) -> Json {
+        quirks.no_stream |= !self.stream;
+        let by = if quirks.forgotten { String::new() } else { self.by() };
         let mut ask = without_invalid_names(ask);
-        let max_output = self.max_output(&ask, manners);
+        let max_output = self.max_output(&ask, quirks);
         if ask.max_output != max_output {
             ask.to_mut().max_output = max_output;
         }
-        self.protocol.body(&self.name, &by, &ask, manners)
+        self.protocol.body(&self.name, &by, &ask, quirks)
     }
 
     /// Returns the limit of output tokens, if one is sent at all.
-    fn max_output(&self, ask: &ChatRequest, manners: ProviderQuirks) -> Option<usize> {
+    fn max_output(&self, ask: &ChatRequest, quirks: ProviderQuirks) -> Option<usize> {
         let wanted = ask.max_output.or(self.protocol.usual_output())?;
-        Some(manners.most_output.map_or(wanted, |most| most.min(wanted)))
+        Some(quirks.most_output.map_or(wanted, |most| most.min(wanted)))
     }
 
     pub(super) fn post(&self, body: Vec<u8>) -> ClientRequest {
@@ -180,11 +180,11 @@ impl Adapter {
     async fn ask(
         &self,
         ask: &ChatRequest,
-        manners: ProviderQuirks,
+        quirks: ProviderQuirks,
         hear: &(dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Result<ChatResponse, ModelError> {
-        let post = self.post(self.request_body(ask, manners).to_string().into_bytes());
-        let mut incoming = self.wire.post(post).await.map_err(|it| self.unreachable(it))?;
+        let post = self.post(self.request_body(ask, quirks).to_string().into_bytes());
+        let mut incoming = self.wire.post(post).await.map_err(|it| self.connection_error(it))?;
         if !(200..300).contains(&incoming.status) {
             return Err(self.refusal(&mut incoming).await);
         }
@@ -198,20 +198,20 @@ impl Adapter {
         if has_events {
             self.hear_events(&mut incoming, &mut draft).await?;
         } else {
-            let whole = incoming.whole().await.map_err(|it| self.unreachable(it))?;
+            let whole = incoming.whole().await.map_err(|it| self.connection_error(it))?;
             let flow = self.take(&String::from_utf8_lossy(&whole), &mut draft)?;
             if flow == Flow::More {
-                return Err(self.malformed("it is incomplete"));
+                return Err(self.malformed_error("it is incomplete"));
             }
         }
         let mut reply = self.finish(draft)?;
-        reply.spent = self.counted(ask, &reply);
+        reply.spent = self.count_usage(ask, &reply);
         Ok(reply)
     }
 
     /// Returns the token usage of a reply; estimated if its provider reports nothing, or 0 for
     /// something.
-    fn counted(&self, ask: &ChatRequest, reply: &ChatResponse) -> TokenUsage {
+    fn count_usage(&self, ask: &ChatRequest, reply: &ChatResponse) -> TokenUsage {
         let mut spent = reply.spent;
         let window = ContextWindow {
             vocabulary: Tokenizer::for_model(&self.name),
@@ -240,7 +240,7 @@ impl Adapter {
         let mut end = None;
         loop {
             let chunk = match flow {
-                Flow::More => incoming.chunk().await.map_err(|it| self.unreachable(it))?,
+                Flow::More => incoming.chunk().await.map_err(|it| self.connection_error(it))?,
                 // Losing what is missing now is better than losing the reply.
                 Flow::Nearly => {
                     let end = *end.get_or_insert_with(|| Instant::now() + LINGER);
@@ -250,7 +250,7 @@ impl Adapter {
             };
             let Some(chunk) = chunk else { break };
             let taken = events.take(&chunk);
-            for event in taken.map_err(|TooLong| self.malformed("an event is too long"))? {
+            for event in taken.map_err(|TooLong| self.malformed_error("an event is too long"))? {
                 flow = flow.max(self.take(&event, draft)?);
             }
         }
@@ -278,7 +278,8 @@ impl Adapter {
             _ => {}
         }
         let json = serde_json::from_str(event);
-        let json: Json = json.map_err(|it| self.malformed(&format!("it is not JSON: {it}")))?;
+        let json: Json =
+            json.map_err(|it| self.malformed_error(&format!("it is not JSON: {it}")))?;
         self.protocol.take(&json, draft).map_err(|it| self.model_error(it))
     }
 
@@ -288,13 +289,13 @@ impl Adapter {
                 "" => "the reply was withheld",
                 why => why,
             };
-            let message = presentable(message, &self.key);
+            let message = safe_message(message, &self.key);
             return Err(ModelError::Refused { model: self.name.clone(), message });
         }
         if draft.stop == Some(StopReason::Done) && !draft.why.is_empty() && draft.is_empty() {
-            return Err(self.malformed(&draft.why));
+            return Err(self.malformed_error(&draft.why));
         }
-        let remark = Some(presentable(&draft.why, &self.key)).filter(|it| !it.is_empty());
+        let remark = Some(safe_message(&draft.why, &self.key)).filter(|it| !it.is_empty());
         Ok(ChatResponse { remark, ..draft.reply(&self.by()) })
     }
 
@@ -308,7 +309,7 @@ impl Adapter {
         let wait = wait(status, incoming.headers());
         let there = incoming.header("location").filter(|_| (300..400).contains(&status));
         if let Some(there) = there {
-            let message = presentable(&format!("it leads to `{there}`"), &self.key);
+            let message = safe_message(&format!("it leads to `{there}`"), &self.key);
             return ModelError::Elsewhere { host: self.host(), message };
         }
         let mut body = Vec::new();
@@ -344,20 +345,20 @@ impl Adapter {
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let authority = authority.rsplit('@').next().unwrap_or_default();
-        presentable(&format!("{scheme}://{authority}/{path}"), &self.key)
+        safe_message(&format!("{scheme}://{authority}/{path}"), &self.key)
     }
 
-    fn malformed(&self, message: &str) -> ModelError {
-        let message = presentable(message, &self.key);
+    fn malformed_error(&self, message: &str) -> ModelError {
+        let message = safe_message(message, &self.key);
         ModelError::Malformed { model: self.name.clone(), message }
     }
 
-    fn unreachable(&self, error: HttpError) -> ModelError {
+    fn connection_error(&self, error: HttpError) -> ModelError {
         match error {
             HttpError::Timeout { after, .. } => {
                 ModelError::Timeout { model: self.name.clone(), after }
             }
-            HttpError::TooLong { .. } => self.malformed("it is too long"),
+            HttpError::TooLong { .. } => self.malformed_error("it is too long"),
             HttpError::Connect { source, .. } if source.kind() == ErrorKind::ConnectionRefused => {
                 ModelError::Absent { host: self.host() }
             }
@@ -367,8 +368,8 @@ impl Adapter {
                     deepest = Some(source);
                 }
                 // The number of an OS error does not help the user.
-                let without_number = |it: &str| it.split(" (os error").next().map(str::to_owned);
-                let cause = deepest.and_then(|it| without_number(&it.to_string()));
+                let cause = deepest.map(|it| it.to_string());
+                let cause = cause.and_then(|it| it.split(" (os error").next().map(str::to_owned));
                 let (host, error) = (self.host(), error);
                 if cause.as_deref().is_some_and(|it| it.contains("before message completed")) {
                     let message = "the server closed the connection before it answered".to_owned();
@@ -376,16 +377,16 @@ impl Adapter {
                 }
                 if let HttpError::Broken { .. } = error {
                     let message = cause.unwrap_or_else(|| error.to_string());
-                    return ModelError::Broken { host, message: presentable(&message, &self.key) };
+                    return ModelError::Broken { host, message: safe_message(&message, &self.key) };
                 }
                 let message = cause.map_or(error.to_string(), |it| format!("{error}: {it}"));
-                ModelError::Network { host, message: presentable(&message, &self.key) }
+                ModelError::Network { host, message: safe_message(&message, &self.key) }
             }
         }
     }
 
-    fn manners(&self) -> MutexGuard<'_, ProviderQuirks> {
-        lock(&self.manners)
+    fn quirks(&self) -> MutexGuard<'_, ProviderQuirks> {
+        lock(&self.quirks)
     }
 
     fn host(&self) -> String {
@@ -406,21 +407,19 @@ impl fmt::Debug for Adapter {
 
 /// Returns the output limit to retry with, if a request was rejected because `wanted` is too high.
 fn less_output(message: &str, wanted: usize) -> Option<usize> {
+    const SETTING: &[&str] =
+        &["max_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens"];
+    const EXCESS: &[&str] = &[">", "at most", "maximum", "too large", "less than"];
     let message = message.to_lowercase();
-    let says = |signs: &[&str]| signs.iter().any(|it| message.contains(it));
-    let is_it =
-        says(&["max_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens"])
-            && says(&[">", "at most", "maximum", "too large", "less than"]);
+    let is_it = contains_any(&message, SETTING) && contains_any(&message, EXCESS);
     numbers(&message).into_iter().filter(|it| is_it && (1..wanted).contains(it)).max()
 }
 
 /// Whether a request was rejected because of the reasoning sent back: signatures cover everything
 /// before them, and that may have been shortened since.
 fn is_about_thoughts(message: &str) -> bool {
-    let message = message.to_lowercase();
-    ["thinking", "thought", "signature", "encrypted", "reasoning"]
-        .iter()
-        .any(|it| message.contains(it))
+    const WORDS: &[&str] = &["thinking", "thought", "signature", "encrypted", "reasoning"];
+    contains_any(&message.to_lowercase(), WORDS)
 }
 
 /// The paths that the protocols append to a base URL.

@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, DraftPiece, Piece, count},
-    history::{BEGIN, Content, PieceContent, apart, arguments, contents, parameters, parts},
+    draft::{Draft, DraftPiece, Piece, count, text},
+    history::{BEGIN, Content, PieceContent, arguments, contents, parameters, parts, split_system},
     trouble::Trouble,
 };
 use crate::model::{ChatRequest, IS_ERROR, StopReason, ToolDefinition};
@@ -36,27 +36,27 @@ impl Protocol for Anthropic {
         Some(MAX_OUTPUT)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json {
-        let (system, messages) = apart(&ask.messages);
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, quirks: ProviderQuirks) -> Json {
+        let (system, messages) = split_system(&ask.messages);
         let max_tokens = ask.max_output.unwrap_or(MAX_OUTPUT);
         let mut body = json!({"model": model, "max_tokens": max_tokens});
         if !system.trim().is_empty() {
             body["system"] = json!([{"type": "text", "text": system}]);
-            remember(body["system"].get_mut(0));
+            mark_cached(body["system"].get_mut(0));
         }
         if !ask.tools.is_empty() {
             body["tools"] = ask.tools.iter().map(|it: &ToolDefinition| json!({"name": it.name, "description": it.description, "input_schema": parameters(it)})).collect();
-            remember(body["tools"].as_array_mut().and_then(|it| it.last_mut()));
+            mark_cached(body["tools"].as_array_mut().and_then(|it| it.last_mut()));
         }
         let mut turns = turns(messages, by);
         // The conversation so far is read again with every step.
         let last = turns.last_mut().and_then(|it| it["content"].as_array_mut()?.last_mut());
-        remember(last.filter(|it| matches!(it["type"].as_str(), Some("text" | "tool_result"))));
+        mark_cached(last.filter(|it| matches!(it["type"].as_str(), Some("text" | "tool_result"))));
         body["messages"] = turns.into();
         if let Some(temperature) = ask.temperature {
             body["temperature"] = temperature.into();
         }
-        body["stream"] = (!manners.no_stream).into();
+        body["stream"] = (!quirks.no_stream).into();
         body
     }
 
@@ -90,7 +90,7 @@ impl Protocol for Anthropic {
 }
 
 /// Marks everything up to here to be cached for the next request.
-fn remember(block: Option<&mut Json>) {
+fn mark_cached(block: Option<&mut Json>) {
     if let Some(block) = block {
         block["cache_control"] = json!({"type": "ephemeral"});
     }
@@ -128,24 +128,8 @@ fn turns(messages: &[Message], by: &str) -> Vec<Json> {
 }
 
 fn blocks(message: &Message, by: &str) -> Vec<Json> {
-    let text = |text: &str| {
-        // Empty blocks are rejected.
-        (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
-    };
     match message.role {
-        Role::Assistant => {
-            let block = |part: PieceContent<'_>| match part {
-                PieceContent::Text(it) => text(it),
-                PieceContent::Opaque(block) => Some(block.clone()),
-                PieceContent::Call(call) => Some(json!({
-                    "type": "tool_use",
-                    "id": id(&call.id),
-                    "name": call.name,
-                    "input": arguments(call),
-                })),
-            };
-            parts(message, by).into_iter().filter_map(|it| block(it.what)).collect()
-        }
+        Role::Assistant => parts(message, by).into_iter().filter_map(|it| block(it.what)).collect(),
         Role::Tool => {
             let call_id = id(message.call_id.as_deref().unwrap_or_default());
             let mut result = json!({"type": "tool_result", "tool_use_id": call_id});
@@ -160,7 +144,7 @@ fn blocks(message: &Message, by: &str) -> Vec<Json> {
         Role::System | Role::User => contents(message)
             .into_iter()
             .filter_map(|content| match content {
-                Content::Text(it) => text(it),
+                Content::Text(it) => text_block(it),
                 Content::Image(kind, data) => Some(json!({"type": "image", "source": {
                     "type": "base64", "media_type": kind, "data": data,
                 }})),
@@ -172,24 +156,41 @@ fn blocks(message: &Message, by: &str) -> Vec<Json> {
     }
 }
 
+fn block(content: PieceContent<'_>) -> Option<Json> {
+    match content {
+        PieceContent::Text(it) => text_block(it),
+        PieceContent::Opaque(block) => Some(block.clone()),
+        PieceContent::Call(call) => Some(json!({
+            "type": "tool_use",
+            "id": id(&call.id),
+            "name": call.name,
+            "input": arguments(call),
+        })),
+    }
+}
+
+/// Returns a text as a block; an empty one would be rejected.
+fn text_block(text: &str) -> Option<Json> {
+    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+}
+
 /// Returns an id with accepted characters only; other providers use dots and colons.
 fn id(id: &str) -> String {
     id.chars().map(|c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
 fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {
-    let text = |name: &str| block[name].as_str().unwrap_or_default();
-    match text("type") {
-        "text" => draft.append_text(place, text("text")),
+    match text(block, "type") {
+        "text" => draft.append_text(place, text(block, "text")),
         "tool_use" => {
-            draft.begin_call(place, text("id"), text("name"));
+            draft.begin_call(place, text(block, "id"), text(block, "name"));
             if block["input"].as_object().is_some_and(|it| !it.is_empty()) {
                 draft.add_arguments(place, &block["input"].to_string());
             }
         }
         kind if block.is_object() => {
             if kind == "thinking" {
-                draft.think(text("thinking"));
+                draft.think(text(block, "thinking"));
             }
             let what = DraftPiece::Opaque(block.clone());
             draft.pieces.insert(place, Piece { what, ..Piece::default() });
@@ -199,15 +200,14 @@ fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {
 }
 
 fn take_delta(place: u64, delta: &Json, draft: &mut Draft<'_>) {
-    let text = |name: &str| delta[name].as_str().unwrap_or_default();
-    match text("type") {
-        "text_delta" => draft.append_text(place, text("text")),
-        "input_json_delta" => draft.add_arguments(place, text("partial_json")),
+    match text(delta, "type") {
+        "text_delta" => draft.append_text(place, text(delta, "text")),
+        "input_json_delta" => draft.add_arguments(place, text(delta, "partial_json")),
         "thinking_delta" => {
-            draft.think(text("thinking"));
-            add(place, "thinking", text("thinking"), draft);
+            draft.think(text(delta, "thinking"));
+            add(place, "thinking", text(delta, "thinking"), draft);
         }
-        "signature_delta" => add(place, "signature", text("signature"), draft),
+        "signature_delta" => add(place, "signature", text(delta, "signature"), draft),
         _ => {}
     }
 }

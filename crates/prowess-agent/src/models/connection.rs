@@ -84,8 +84,8 @@ pub fn model(connection: ModelConnection) -> Result<Arc<dyn Model>, ConnectionEr
     };
     let protocol = provider.protocol(&base);
     let key = key.map(|it| it.0).unwrap_or_default();
-    let manners = Mutex::default();
-    let adapter = Adapter { provider, name, base, key, stream, wire, protocol, manners };
+    let quirks = Mutex::default();
+    let adapter = Adapter { provider, name, base, key, stream, wire, protocol, quirks };
     let post = adapter.post(Vec::new());
     // With a path appended, an incomplete base URL may look complete.
     let base = ClientRequest { url: adapter.base.clone(), headers: Vec::new(), ..post.clone() };

@@ -150,6 +150,11 @@ impl Piece {
     }
 }
 
+/// Reads a field as text; empty if it is none.
+pub(super) fn text<'j>(json: &'j Json, field: &str) -> &'j str {
+    json[field].as_str().unwrap_or_default()
+}
+
 /// Reads a token count; capped so that sums cannot overflow.
 pub(super) fn count(number: &Json) -> u64 {
     number.as_u64().unwrap_or_default().min(1 << 40)

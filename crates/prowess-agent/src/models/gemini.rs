@@ -7,8 +7,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, DraftPiece, Piece, count},
-    history::{BEGIN, Content, HistoryPiece, PieceContent, apart, arguments, contents, parts},
+    draft::{Draft, DraftPiece, Piece, count, text},
+    history::{
+        BEGIN, Content, HistoryPiece, PieceContent, arguments, contents, parts, split_system,
+    },
     trouble::Trouble,
 };
 use crate::model::{ChatRequest, StopReason, TokenUsage, ToolDefinition};
@@ -44,7 +46,7 @@ impl Protocol for Gemini {
     }
 
     fn body(&self, model: &str, by: &str, ask: &ChatRequest, _: ProviderQuirks) -> Json {
-        let (system, messages) = apart(&ask.messages);
+        let (system, messages) = split_system(&ask.messages);
         let mut body = json!({"contents": turns(messages, model, by)});
         if !system.is_empty() {
             body["systemInstruction"] = json!({"parts": [{"text": system}]});
@@ -67,7 +69,7 @@ impl Protocol for Gemini {
             return Err(Trouble::in_stream(event));
         }
         if event["usageMetadata"].is_object() {
-            draft.spent = spent(&event["usageMetadata"]);
+            draft.spent = read_usage(&event["usageMetadata"]);
         }
         let feedback = &event["promptFeedback"];
         if let Some(reason) = feedback["blockReason"].as_str() {
@@ -212,12 +214,12 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
     if let Some(signature) = part.get(SIGNATURE) {
         rest.insert(SIGNATURE.to_owned(), signature.clone());
     }
-    if let Some(call) = part["functionCall"].as_object() {
-        let text = |name| call.get(name).and_then(Json::as_str).unwrap_or_default();
+    if let Some(call) = part.get("functionCall").filter(|it| it.is_object()) {
+        let (id, name) = (text(call, "id"), text(call, "name"));
         let place = draft.next();
-        let piece = draft.begin_call(place, text("id"), text("name"));
-        if !text("id").is_empty() {
-            rest.insert("id".to_owned(), text("id").into());
+        let piece = draft.begin_call(place, id, name);
+        if !id.is_empty() {
+            rest.insert("id".to_owned(), id.into());
         }
         piece.rest = rest;
         let arguments = call.get("args").map_or_else(|| "{}".to_owned(), Json::to_string);
@@ -241,12 +243,11 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
     }
 }
 
-fn spent(usage: &Json) -> TokenUsage {
-    let count = |name: &str| count(&usage[name]);
+fn read_usage(usage: &Json) -> TokenUsage {
     TokenUsage {
-        input: count("promptTokenCount") + count("toolUsePromptTokenCount"),
-        output: count("candidatesTokenCount") + count("thoughtsTokenCount"),
-        cached: count("cachedContentTokenCount"),
+        input: count(&usage["promptTokenCount"]) + count(&usage["toolUsePromptTokenCount"]),
+        output: count(&usage["candidatesTokenCount"]) + count(&usage["thoughtsTokenCount"]),
+        cached: count(&usage["cachedContentTokenCount"]),
         estimated: false,
     }
 }
@@ -351,7 +352,7 @@ fn add(made: &mut Map<String, Json>, more: Json) {
     }
 }
 
-/// Writes the type of a schema; one of several, with null apart.
+/// Writes the type of a schema; one of several, with null split_system.
 fn kind<'s>(schema: &'s Json, made: &mut Map<String, Json>) -> Option<&'s str> {
     let kind = match &schema["type"] {
         Json::String(kind) => Some(kind.as_str()),

@@ -72,7 +72,7 @@ fn name(name: &str) -> String {
 }
 
 /// Splits off the leading system messages: returns their text, and the messages after them.
-pub(super) fn apart(messages: &[Message]) -> (String, &[Message]) {
+pub(super) fn split_system(messages: &[Message]) -> (String, &[Message]) {
     let count = messages.iter().take_while(|it| it.role == Role::System).count();
     let (system, rest) = messages.split_at(count);
     let system: Vec<&str> = system.iter().map(|it| &*it.content).collect();

@@ -5,9 +5,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, DraftPiece, Piece, count},
+    draft::{Draft, DraftPiece, Piece, count, text},
     history::{HistoryPiece, PieceContent, parameters, parts},
-    trouble::Trouble,
+    trouble::{Trouble, contains_any},
 };
 use crate::model::{ChatRequest, Delta, StopReason, TokenUsage, ToolDefinition};
 
@@ -43,21 +43,21 @@ impl Protocol for OpenAi {
         bearer(key)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json {
-        let messages: Vec<Json> = ask.messages.iter().map(|it| message(it, by, manners)).collect();
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, quirks: ProviderQuirks) -> Json {
+        let messages: Vec<Json> = ask.messages.iter().map(|it| message(it, by, quirks)).collect();
         let mut body = json!({"model": model, "messages": messages});
         if !ask.tools.is_empty() {
             body["tools"] = ask.tools.iter().map(tool).collect();
         }
         if let Some(limit) = ask.max_output {
-            let is_newer = self.is_newer != manners.other_limit;
+            let is_newer = self.is_newer != quirks.other_limit;
             body[if is_newer { "max_completion_tokens" } else { "max_tokens" }] = limit.into();
         }
         if let Some(temperature) = ask.temperature {
             body["temperature"] = temperature.into();
         }
-        body["stream"] = (!manners.no_stream).into();
-        if !manners.no_stream && !manners.no_usage {
+        body["stream"] = (!quirks.no_stream).into();
+        if !quirks.no_stream && !quirks.no_usage {
             body["stream_options"] = json!({"include_usage": true});
         }
         body
@@ -68,11 +68,11 @@ impl Protocol for OpenAi {
             return Err(Trouble::in_stream(event));
         }
         if event["usage"].is_object() {
-            draft.spent = spent(&event["usage"]);
+            draft.spent = read_usage(&event["usage"]);
         }
         let choice = &event["choices"][0];
         let said = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
-        take_said(said, draft);
+        take_message(said, draft);
         let reason = choice["finish_reason"].as_str().filter(|it| !it.is_empty());
         if let Some(reason) = reason {
             draft.stop = Some(match reason {
@@ -86,20 +86,19 @@ impl Protocol for OpenAi {
         Ok(if is_over { Flow::Nearly } else { Flow::More })
     }
 
-    fn relent(&self, mut manners: ProviderQuirks, message: &str) -> ProviderQuirks {
+    fn adapt(&self, mut quirks: ProviderQuirks, message: &str) -> ProviderQuirks {
         let message = message.to_lowercase();
-        let says = |it: &str| message.contains(it);
-        let is_unknown = UNKNOWN.iter().any(|it| says(it));
-        if says("stream_options") {
-            manners.no_usage = true;
-        } else if says("max_tokens") || says("max_completion_tokens") {
-            manners.other_limit |= is_unknown;
-        } else if says("reasoning_content") {
-            manners.empty_thoughts = true;
-        } else if says("stream") {
-            manners.no_stream |= is_unknown;
+        let is_unknown = contains_any(&message, UNKNOWN);
+        if message.contains("stream_options") {
+            quirks.no_usage = true;
+        } else if contains_any(&message, &["max_tokens", "max_completion_tokens"]) {
+            quirks.other_limit |= is_unknown;
+        } else if message.contains("reasoning_content") {
+            quirks.empty_thoughts = true;
+        } else if message.contains("stream") {
+            quirks.no_stream |= is_unknown;
         }
-        manners
+        quirks
     }
 }
 
@@ -113,7 +112,7 @@ pub(super) fn bearer(key: &str) -> Vec<(&'static str, String)> {
 
 /// Returns a message with only the fields of the API, because some servers reject others. Reasoning
 /// is sent back with calls only.
-fn message(message: &Message, by: &str, manners: ProviderQuirks) -> Json {
+fn message(message: &Message, by: &str, quirks: ProviderQuirks) -> Json {
     let mut sent = json!(Message { rest: Map::new(), ..message.clone() });
     let mut calls = sent.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten();
     let mut thoughts = Map::new();
@@ -130,7 +129,7 @@ fn message(message: &Message, by: &str, manners: ProviderQuirks) -> Json {
         }
     }
     thoughts.into_iter().for_each(|(name, thought)| sent[name] = thought);
-    if manners.empty_thoughts && message.role == Role::Assistant && sent.get(THOUGHT).is_none() {
+    if quirks.empty_thoughts && message.role == Role::Assistant && sent.get(THOUGHT).is_none() {
         sent[THOUGHT] = "".into();
     }
     sent
@@ -144,7 +143,7 @@ fn tool(tool: &ToolDefinition) -> Json {
     }})
 }
 
-fn spent(usage: &Json) -> TokenUsage {
+fn read_usage(usage: &Json) -> TokenUsage {
     let cached = count(&usage["prompt_tokens_details"]["cached_tokens"]);
     TokenUsage {
         input: count(&usage["prompt_tokens"]),
@@ -154,7 +153,7 @@ fn spent(usage: &Json) -> TokenUsage {
     }
 }
 
-fn take_said(said: &Json, draft: &mut Draft<'_>) {
+fn take_message(said: &Json, draft: &mut Draft<'_>) {
     take_thoughts(said, draft);
     match &said["content"] {
         Json::String(text) => draft.append_text(TEXT, text),
@@ -244,8 +243,7 @@ fn add_detail(kept: &mut Vec<Json>, detail: &Json) {
 
 /// Reads a piece of a call, or a whole one: assigned by its index, by its id, or to the last call.
 fn take_call(piece: &Json, draft: &mut Draft<'_>) {
-    let text = |it: &Json| it.as_str().unwrap_or_default().to_owned();
-    let (id, name) = (text(&piece["id"]), text(&piece["function"]["name"]));
+    let (id, name) = (text(piece, "id").to_owned(), text(&piece["function"], "name").to_owned());
     let arguments = match &piece["function"]["arguments"] {
         Json::Null => String::new(),
         Json::String(text) => text.clone(),
@@ -289,10 +287,10 @@ fn is_another(call: &Call, id: &str, name: &str) -> bool {
     if name.is_empty() {
         return false;
     }
-    let is_whole = || serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok();
     match (id.is_empty(), call.id.is_empty()) {
         (false, false) => id != call.id,
-        _ => is_whole(),
+        // Its arguments are complete.
+        _ => serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok(),
     }
 }
 

@@ -4,25 +4,10 @@ use super::{
     adapter::Protocol, anthropic::Anthropic, gemini::Gemini, openai::OpenAi, responses::Responses,
 };
 
-/// The API a model is asked with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModelProvider {
-    /// Chat completions: OpenAI, Ollama, vLLM, llama.cpp, OpenRouter and many more.
-    OpenAi,
-    /// Responses, the newer API of OpenAI.
-    Responses,
-    /// Messages, the API of Anthropic.
-    Anthropic,
-    /// The API of Gemini.
-    Gemini,
-}
-
 /// The properties of a provider, apart from its protocol.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProviderRow {
-    /// The provider.
-    pub provider: ModelProvider,
     /// Its name, as in `--provider`.
     pub name: &'static str,
     /// The environment variables of its key, the first one that is set wins.
@@ -42,10 +27,35 @@ pub struct ProviderRow {
     protocol: fn(&str) -> Box<dyn Protocol>,
 }
 
-/// Every provider, in the order of [`ModelProvider`].
-static ROWS: [ProviderRow; 4] = [
-    ProviderRow {
-        provider: ModelProvider::OpenAi,
+/// Makes [`ModelProvider`] from one row for each provider.
+macro_rules! providers {
+    ($($(#[doc = $doc:literal])+ $provider:ident: $row:expr,)+) => {
+        /// The API a model is asked with.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum ModelProvider {
+            $($(#[doc = $doc])+ $provider,)+
+        }
+
+        impl ModelProvider {
+            /// Every provider.
+            pub const ALL: [Self; [$(Self::$provider),+].len()] = [$(Self::$provider),+];
+
+            /// Returns its row in the table of providers.
+            pub fn row(self) -> &'static ProviderRow {
+                match self {
+                    $(Self::$provider => {
+                        static ROW: ProviderRow = $row;
+                        &ROW
+                    })+
+                }
+            }
+        }
+    };
+}
+
+providers! {
+    /// Chat completions: OpenAI, Ollama, vLLM, llama.cpp, OpenRouter and many more.
+    OpenAi: ProviderRow {
         name: "openai",
         key_variables: &["OPENAI_API_KEY"],
         base_url: "https://api.openai.com/v1",
@@ -56,8 +66,8 @@ static ROWS: [ProviderRow; 4] = [
         telemetry_name: "openai",
         protocol: |base| Box::new(OpenAi::new(base)),
     },
-    ProviderRow {
-        provider: ModelProvider::Responses,
+    /// Responses, the newer API of OpenAI.
+    Responses: ProviderRow {
         name: "responses",
         key_variables: &["OPENAI_API_KEY"],
         base_url: "https://api.openai.com/v1",
@@ -68,8 +78,8 @@ static ROWS: [ProviderRow; 4] = [
         telemetry_name: "openai",
         protocol: |_| Box::new(Responses),
     },
-    ProviderRow {
-        provider: ModelProvider::Anthropic,
+    /// Messages, the API of Anthropic.
+    Anthropic: ProviderRow {
         name: "anthropic",
         key_variables: &["ANTHROPIC_API_KEY"],
         base_url: "https://api.anthropic.com/v1",
@@ -80,8 +90,8 @@ static ROWS: [ProviderRow; 4] = [
         telemetry_name: "anthropic",
         protocol: |_| Box::new(Anthropic),
     },
-    ProviderRow {
-        provider: ModelProvider::Gemini,
+    /// The API of Gemini.
+    Gemini: ProviderRow {
         name: "gemini",
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         base_url: "https://generativelanguage.googleapis.com/v1beta",
@@ -92,12 +102,9 @@ static ROWS: [ProviderRow; 4] = [
         telemetry_name: "gcp.gemini",
         protocol: |_| Box::new(Gemini),
     },
-];
+}
 
 impl ModelProvider {
-    /// Every provider.
-    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
-
     /// Returns the provider of a word, as in `--provider`.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
@@ -108,26 +115,8 @@ impl ModelProvider {
         self.row().name
     }
 
-    /// Returns its row in the table of providers.
-    pub fn row(self) -> &'static ProviderRow {
-        &ROWS[self as usize]
-    }
-
     /// Returns its protocol, for models at this address.
     pub(super) fn protocol(self, base_url: &str) -> Box<dyn Protocol> {
         (self.row().protocol)(base_url)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_provider_has_its_own_row() {
-        for provider in ModelProvider::ALL {
-            assert_eq!(provider.row().provider, provider);
-            assert_eq!(ModelProvider::from_word(provider.as_str()), Some(provider));
-        }
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, DraftPiece, Piece, count},
-    history::{Content, HistoryPiece, PieceContent, apart, contents, parameters, parts},
+    draft::{Draft, DraftPiece, Piece, count, text},
+    history::{Content, HistoryPiece, PieceContent, contents, parameters, parts, split_system},
     openai::bearer,
     trouble::Trouble,
 };
@@ -26,15 +26,15 @@ impl Protocol for Responses {
         bearer(key)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json {
-        let (system, messages) = apart(&ask.messages);
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, quirks: ProviderQuirks) -> Json {
+        let (system, messages) = split_system(&ask.messages);
         let input: Vec<Json> = messages.iter().flat_map(|it| items(it, by)).collect();
         let mut body = json!({"model": model, "input": input, "store": false});
-        body["stream"] = (!manners.no_stream).into();
+        body["stream"] = (!quirks.no_stream).into();
         if !system.is_empty() {
             body["instructions"] = system.into();
         }
-        if !manners.no_thoughts {
+        if !quirks.no_thoughts {
             body["include"] = json!(["reasoning.encrypted_content"]);
         }
         if !ask.tools.is_empty() {
@@ -51,20 +51,20 @@ impl Protocol for Responses {
 
     fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
         let place = event["output_index"].as_u64().unwrap_or_default();
-        let text = |name: &str| event[name].as_str().unwrap_or_default();
-        match text("type") {
+        let delta = text(event, "delta");
+        match text(event, "type") {
             "error" => return Err(Trouble::in_stream(event)),
             "response.output_item.added" => begin_item(place, &event["item"], draft),
             "response.output_item.done" => end_item(place, &event["item"], draft),
-            "response.output_text.delta" => draft.append_text(place, text("delta")),
+            "response.output_text.delta" => draft.append_text(place, delta),
             "response.refusal.delta" => {
-                draft.append_text(place, text("delta"));
+                draft.append_text(place, delta);
                 draft.stop = Some(StopReason::Filtered);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                draft.think(text("delta"));
+                draft.think(delta);
             }
-            "response.function_call_arguments.delta" => draft.add_arguments(place, text("delta")),
+            "response.function_call_arguments.delta" => draft.add_arguments(place, delta),
             "response.completed" | "response.incomplete" | "response.failed" => {
                 return take_whole(&event["response"], draft);
             }
@@ -75,12 +75,12 @@ impl Protocol for Responses {
         Ok(Flow::More)
     }
 
-    fn relent(&self, mut manners: ProviderQuirks, message: &str) -> ProviderQuirks {
+    fn adapt(&self, mut quirks: ProviderQuirks, message: &str) -> ProviderQuirks {
         // A model without reasoning rejects the request for it.
         let message = message.to_lowercase();
-        manners.no_thoughts |= message.contains("encrypted content is not supported")
+        quirks.no_thoughts |= message.contains("encrypted content is not supported")
             || message.contains("reasoning.encrypted_content");
-        manners
+        quirks
     }
 }
 
@@ -97,16 +97,19 @@ fn items(message: &Message, by: &str) -> Vec<Json> {
             vec![json!({"type": "message", "role": "developer", "content": message.content})]
         }
         Role::User => {
-            let content = |it| match it {
-                Content::Text(text) => json!({"type": "input_text", "text": text}),
-                Content::Image(kind, data) => {
-                    json!({"type": "input_image", "image_url": format!("data:{kind};base64,{data}")})
-                }
-                Content::Link(url) => json!({"type": "input_image", "image_url": url}),
-            };
-            let content: Vec<Json> = contents(message).into_iter().map(content).collect();
+            let content: Vec<Json> = contents(message).into_iter().map(input).collect();
             vec![json!({"type": "message", "role": "user", "content": content})]
         }
+    }
+}
+
+fn input(content: Content<'_>) -> Json {
+    match content {
+        Content::Text(text) => json!({"type": "input_text", "text": text}),
+        Content::Image(kind, data) => {
+            json!({"type": "input_image", "image_url": format!("data:{kind};base64,{data}")})
+        }
+        Content::Link(url) => json!({"type": "input_image", "image_url": url}),
     }
 }
 
@@ -142,10 +145,9 @@ fn tool(tool: &ToolDefinition) -> Json {
 }
 
 fn begin_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
-    let text = |name: &str| item[name].as_str().unwrap_or_default();
-    if text("type") == "function_call" {
-        draft.begin_call(place, text("call_id"), text("name"));
-        draft.add_arguments(place, text("arguments"));
+    if text(item, "type") == "function_call" {
+        draft.begin_call(place, text(item, "call_id"), text(item, "name"));
+        draft.add_arguments(place, text(item, "arguments"));
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Trouble {
     /// The size of the context window in tokens.
     window: Option<usize>,
     /// The size of the prompt in tokens.
-    told: Option<usize>,
+    prompt: Option<usize>,
     wait: Option<Duration>,
     /// Whether the answer is an HTML page.
     is_page: bool,
@@ -114,19 +114,18 @@ impl Trouble {
         let message = message
             .into_iter()
             .find_map(|it: &Json| it.as_str().map(str::to_owned))
-            .unwrap_or_else(|| failed(error));
+            .unwrap_or_else(|| describe_failure(error));
         let details = error["details"].as_array().map_or(&[][..], Vec::as_slice);
         let reasons = details.iter().map(|it| &it["reason"]);
         let reason = &error["incomplete_details"]["reason"];
         let words = [&error["type"], &error["code"], &error["status"], reason].into_iter();
         let words = words.chain(reasons);
         let words = words.filter_map(|it| it.as_str()).map(str::to_lowercase).collect();
-        let number = |it: &Json| it.as_u64().and_then(|it| usize::try_from(it).ok());
         let retry = details.iter().find_map(|it| it["retryDelay"].as_str());
-        let wait = retry.and_then(duration).or_else(|| said_wait(&message));
+        let wait = retry.and_then(duration).or_else(|| wait_in_message(&message));
         let status = number(&error["code"]).and_then(|it| u16::try_from(it).ok()).unwrap_or(0);
-        let (window, told) = (number(&error["n_ctx"]), number(&error["n_prompt_tokens"]));
-        Self { status, window, told, wait, words, message, is_page: false }
+        let (window, prompt) = (number(&error["n_ctx"]), number(&error["n_prompt_tokens"]));
+        Self { status, window, prompt, wait, words, message, is_page: false }
     }
 
     /// Converts it into the error for the caller.
@@ -134,22 +133,21 @@ impl Trouble {
         let (status, wait) = (self.status, self.wait);
         let lower = self.message.to_lowercase();
         let has = |words: &[&str]| self.words.iter().any(|it| words.contains(&&**it));
-        let says = |texts: &[&str]| texts.iter().any(|it| lower.contains(it));
-        let message = presentable(&self.message, asked.key);
+        let message = safe_message(&self.message, asked.key);
         let (provider, model) = (asked.whom.to_owned(), asked.model.to_owned());
-        let is_long = has(LONG) || status == 413 || says(LONG_SAID);
+        let is_long = has(LONG) || status == 413 || contains_any(&lower, LONG_SAID);
         if is_long && !matches!(status, 401..=404) {
             let window = self.window.or(window(&lower));
-            let told = self.told.or(window.and_then(|it| prompt_size(&lower, it)));
-            return ModelError::TooLong { model, message, window, told };
+            let prompt = self.prompt.or(window.and_then(|it| prompt_size(&lower, it)));
+            return ModelError::TooLong { model, message, window, prompt };
         }
-        if has(REFUSED) || says(REFUSED_SAID) {
+        if has(REFUSED) || contains_any(&lower, REFUSED_SAID) {
             return ModelError::Refused { model, message };
         }
-        if has(UNPAID) || says(UNPAID_SAID) || status == 402 {
+        if has(UNPAID) || contains_any(&lower, UNPAID_SAID) || status == 402 {
             return ModelError::Unpaid { provider, message };
         }
-        if has(UNKNOWN) || says(UNKNOWN_SAID) || matches!(status, 401 | 403) {
+        if has(UNKNOWN) || contains_any(&lower, UNKNOWN_SAID) || matches!(status, 401 | 403) {
             let variable = asked.variable;
             return ModelError::Auth { provider, message, variable };
         }
@@ -184,8 +182,17 @@ impl Trouble {
     }
 }
 
+fn number(json: &Json) -> Option<usize> {
+    json.as_u64().and_then(|it| usize::try_from(it).ok())
+}
+
+/// Whether a text contains any of these phrases.
+pub(super) fn contains_any(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|it| text.contains(it))
+}
+
 /// Describes an answer without a message: the reason it failed, if given, else all of it.
-fn failed(answer: &Json) -> String {
+fn describe_failure(answer: &Json) -> String {
     let reason = answer["incomplete_details"]["reason"].as_str().or(answer["code"].as_str());
     match (answer["status"].as_str(), reason) {
         (Some("cancelled"), _) => "the reply was cancelled".to_owned(),
@@ -212,7 +219,7 @@ fn page(text: &str) -> String {
 }
 
 /// Returns a text that is safe to show: shortened, and without the key, wherever it came from.
-pub(super) fn presentable(text: &str, key: &str) -> String {
+pub(super) fn safe_message(text: &str, key: &str) -> String {
     let secrets = KnownSecrets::new([key.to_owned()]);
     let mut text = secrets.replace(text, "[key]").into_owned();
     if text.len() > MAX_MESSAGE {
@@ -281,7 +288,7 @@ fn duration(text: &str) -> Option<Duration> {
 }
 
 /// Parses a delay in a message: `Please try again in 1.2s.`
-fn said_wait(message: &str) -> Option<Duration> {
+fn wait_in_message(message: &str) -> Option<Duration> {
     let (_, behind) = message.split_once("try again in ")?;
     let word = behind.split_whitespace().next()?;
     duration(word.trim_end_matches(['.', ',']))
@@ -464,7 +471,7 @@ mod tests {
         ] {
             assert_eq!(duration(text), wait, "{text}");
         }
-        assert_eq!(said_wait("Limit 3, Used 3. Please try again in 6ms."), seconds(0.006));
+        assert_eq!(wait_in_message("Limit 3, Used 3. Please try again in 6ms."), seconds(0.006));
         assert_eq!(until_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
         let far = until_date("Fri, 31 Dec 9999 23:59:59 GMT").unwrap() + now();
         assert_eq!(far.as_secs(), 253_402_300_799);
@@ -506,10 +513,10 @@ mod tests {
     #[test]
     fn what_is_shown_is_short_and_holds_no_key() {
         let text = format!("{}sk-secret1 and sk-secret1{}", "ä".repeat(1020), "x".repeat(5000));
-        let shown = presentable(&text, "sk-secret1");
+        let shown = safe_message(&text, "sk-secret1");
         assert!(shown.len() <= MAX_MESSAGE + 3 && !shown.contains("sk-"), "{shown}");
         // Some servers have an ordinary word as key.
-        assert_eq!(presentable("unexpected value", "x"), "unexpected value");
-        assert_eq!(presentable("unexpected value", "value"), "unexpected value");
+        assert_eq!(safe_message("unexpected value", "x"), "unexpected value");
+        assert_eq!(safe_message("unexpected value", "value"), "unexpected value");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 /// Encodes a request. The field numbers are those of `opentelemetry/proto/trace/v1/trace.proto`.
-pub(super) fn encoded(request: &Json) -> Vec<u8> {
+pub(super) fn encode(request: &Json) -> Vec<u8> {
     let mut out = Message::default();
     for resource_spans in list(&request["resourceSpans"]) {
         out.message(1, |out| {

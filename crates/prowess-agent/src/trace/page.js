@@ -108,7 +108,7 @@ for (const [number, turn] of trace.turns.entries()) {
       addRow({
         kind: "call", level: 3, parent: row, turn, step, call, failed: isBad(call), time: duration(tookOf(call.returned)),
         bar: bar(turn, call.at, tookOf(call.returned)), label: call.tool, aside: oneLine(call.input, 80),
-        show: () => showCall(turn, step, call), words: () => [call.tool, call.id, call.input, call.returned],
+        show: () => showCall(turn, step, call), words: () => [call.tool, call.id, call.action, call.input, call.returned],
       });
     }
   }
@@ -247,7 +247,7 @@ function showCall(turn, step, call) {
     facts([duration(tookOf(call.returned)) || "–", ""], step.asked ? [`step ${step.asked.step ?? ""}`, ""] : null, [call.id, "call"]),
     (what || hint) && h("section", { class: `card ${bad ? "bad" : ""}` }, h("h3", {}, "What went wrong"), what && h("p", {}, text(what)), hint && h("p", { class: "quiet" }, text(hint))),
     during.length > 0 && card("Approval", "", during.map((it) => h("p", {}, badge(text(it.reply), it.reply === "no" ? "bad" : "good"), ` to ${text(it.what)} (${text(it.why)}), by ${text(it.by)}`))),
-    card("Input", "", h("div", { class: "block" }, h("pre", { tabindex: "0" }, readable(call.input)))),
+    card("Input", call.action ? `to ${oneLine(call.action)}` : "", h("div", { class: "block" }, h("pre", { tabindex: "0" }, readable(call.input)))),
     call.returned && card("Outcome", "", output !== undefined && block("output", output), stdout !== undefined && block("stdout", stdout), stderr && block("stderr", stderr),
       Object.keys(rest).length > 0 && block("other fields", rest)),
   ];

@@ -6,7 +6,10 @@ use prowess::Tokenizer;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use crate::builtin::TRACE_VERSION;
+use crate::{
+    builtin::TRACE_VERSION,
+    event::{EventKind, PIECES},
+};
 
 /// A parsed trace: its events, by turn.
 #[derive(Debug, Default, Serialize)]
@@ -68,6 +71,8 @@ pub(super) struct Call {
     pub(super) id: String,
     pub(super) tool: String,
     pub(super) input: Json,
+    /// What it would do; empty if that is not known.
+    pub(super) action: String,
     /// The event of its result.
     pub(super) returned: Option<Json>,
 }
@@ -101,21 +106,6 @@ const MAX_UNREADABLE: usize = 100;
 const RECENT: usize = 256;
 /// The number of bytes of a text whose tokens are counted.
 const MAX_COUNTED: usize = 256 * 1024;
-/// The kinds of events outside steps and calls.
-const BESIDE: &[&str] = &[
-    "discovered",
-    "matched",
-    "disclosed",
-    "retrieved",
-    "summarised",
-    "compacted",
-    "retried",
-    "approval",
-    "server",
-    "spending",
-    "warned",
-];
-
 impl RecordedTrace {
     /// Parses the lines of a trace. Lines that cannot be parsed are counted and left out.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
@@ -131,7 +121,7 @@ impl RecordedTrace {
             match serde_json::from_slice::<Json>(line) {
                 Ok(Json::Object(event)) => reading.take(event)?,
                 _ if lines.peek().is_none() => reading.traced.is_torn = true,
-                _ => reading.unreadable(at + 1),
+                _ => reading.record_unreadable(at + 1),
             }
         }
         reading.finish()
@@ -179,17 +169,17 @@ impl TraceReader {
                 let said = ["message", "tool", "text"].iter().find_map(|it| event.remove(*it));
                 match id.zip(said) {
                     Some((id, text @ Json::String(_))) => drop(self.texts.insert(id, text)),
-                    Some((id, said)) => drop(self.traced.said.insert(id, self.filled(said))),
+                    Some((id, said)) => drop(self.traced.said.insert(id, self.with_texts(said))),
                     None => {}
                 }
             }
-            kind => self.happened(kind, Json::Object(event)),
+            kind => self.add_event(kind, Json::Object(event)),
         }
         Ok(())
     }
 
     /// Returns a message with the long texts that it refers to.
-    fn filled(&self, mut said: Json) -> Json {
+    fn with_texts(&self, mut said: Json) -> Json {
         let parts = said.get_mut("parts").and_then(Json::as_array_mut);
         for part in parts.into_iter().flatten() {
             if let Some(text) = part["said"].as_str().and_then(|it| self.texts.get(it)) {
@@ -200,13 +190,8 @@ impl TraceReader {
     }
 
     /// Adds an event to the turn, step or call it belongs to.
-    fn happened(&mut self, kind: &str, event: Json) {
-        let is_known = BESIDE.contains(&kind);
-        let has_place = matches!(
-            kind,
-            "began" | "fitted" | "asked" | "replied" | "failed" | "called" | "returned" | "ended"
-        );
-        if !is_known && !has_place {
+    fn add_event(&mut self, kind: &str, event: Json) {
+        if !EventKind::NAMES.contains(&kind) || PIECES.contains(&kind) {
             return self.traced.other.push(event);
         }
         let number = self.turn(kind, &event);
@@ -248,6 +233,7 @@ impl TraceReader {
                     id: text(&event, "id"),
                     tool: text(&event, "tool"),
                     input: event["input"].clone(),
+                    action: text(&event, "action"),
                     returned: None,
                 };
                 match turn.steps.last_mut() {
@@ -287,7 +273,7 @@ impl TraceReader {
         }
     }
 
-    fn unreadable(&mut self, line: usize) {
+    fn record_unreadable(&mut self, line: usize) {
         if self.traced.unreadable.len() < MAX_UNREADABLE {
             self.traced.unreadable.push(line);
         }
@@ -352,16 +338,20 @@ impl PromptTotals {
         let parts = self.totals.iter().map(|(name, tokens)| (name.clone(), *tokens));
         let mut parts: Vec<(String, usize)> = parts.chain([("tools".to_owned(), tools)]).collect();
         parts.retain(|it| it.1 > 0);
-        let rank = |name: &str| match name {
-            "system" => 0,
-            "catalog" => 1,
-            "context" => 3,
-            "history" => 4,
-            "tools" => 5,
-            _ => 2,
-        };
         parts.sort_by_key(|it| rank(&it.0));
         Budget { window: window.copied(), parts }
+    }
+}
+
+/// Returns the order of the parts of a prompt; the skills come third.
+fn rank(part: &str) -> u8 {
+    match part {
+        "system" => 0,
+        "catalog" => 1,
+        "context" => 3,
+        "history" => 4,
+        "tools" => 5,
+        _ => 2,
     }
 }
 
@@ -371,11 +361,6 @@ fn ids<'a>(asked: &'a Json, key: &str) -> impl Iterator<Item = &'a str> {
 
 /// Returns the token counts of a message or a tool, by source.
 fn costs(said: &Json) -> Vec<(String, usize)> {
-    let count = |text: &str| {
-        // The beginning of a very long text is representative of all of it.
-        let head = &text[..text.floor_char_boundary(MAX_COUNTED)];
-        Tokenizer::default().count(head) * (text.len() / head.len().max(1)).max(1)
-    };
     let Some(parts) = said["parts"].as_array() else {
         return vec![("tools".to_owned(), count(&said.to_string()))];
     };
@@ -395,6 +380,13 @@ fn costs(said: &Json) -> Vec<(String, usize)> {
         })
         .chain(calls)
         .collect()
+}
+
+/// Returns the number of tokens of a text.
+fn count(text: &str) -> usize {
+    // The beginning of a very long text is representative of all of it.
+    let head = &text[..text.floor_char_boundary(MAX_COUNTED)];
+    Tokenizer::default().count(head) * (text.len() / head.len().max(1)).max(1)
 }
 
 pub(super) fn at(event: &Json) -> u64 {

@@ -10,6 +10,7 @@ use crate::model::TokenUsage;
 
 /// The statistics of a trace.
 #[derive(Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The number of turns.
     pub turns: usize,
@@ -56,6 +57,7 @@ pub struct Summary {
 
 /// The statistics of a tool.
 #[derive(Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TotalOfTool {
     /// The tool.
     pub name: String,
@@ -69,6 +71,7 @@ pub struct TotalOfTool {
 
 /// A skill that was disclosed to a model.
 #[derive(Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct UseOfSkill {
     /// The skill.
     pub name: String,
@@ -108,7 +111,7 @@ impl RecordedTrace {
                 let Some(replied) = &step.replied else { continue };
                 summary.models_ms += replied["took_ms"].as_f64().unwrap_or_default();
                 summary.errors += usize::from(replied["event"] == "failed");
-                summary.tokens += spent(&replied["reply"]["spent"]);
+                summary.tokens += read_usage(&replied["reply"]["spent"]);
             }
             for call in turn.steps.iter().flat_map(|it| &it.calls) {
                 summary.calls += 1;
@@ -129,7 +132,7 @@ impl RecordedTrace {
                     "spending" => {
                         costs.extend(event["cost"].as_f64().map(|it| (&*turn.session, it)));
                     }
-                    "summarised" => summary.tokens += spent(&event["spent"]),
+                    "summarised" => summary.tokens += read_usage(&event["spent"]),
                     "disclosed" => record_disclosure(&mut skills, event),
                     _ => {}
                 }
@@ -161,12 +164,11 @@ fn record_disclosure(skills: &mut Vec<UseOfSkill>, event: &Json) {
     }
 }
 
-fn spent(json: &Json) -> TokenUsage {
-    let number = |key: &str| json[key].as_u64().unwrap_or_default();
+fn read_usage(json: &Json) -> TokenUsage {
     TokenUsage {
-        input: number("input"),
-        output: number("output"),
-        cached: number("cached"),
+        input: json["input"].as_u64().unwrap_or_default(),
+        output: json["output"].as_u64().unwrap_or_default(),
+        cached: json["cached"].as_u64().unwrap_or_default(),
         estimated: json["estimated"] == true,
     }
 }

@@ -13,12 +13,12 @@ use std::{
 use futures_util::FutureExt as _;
 use prowess::{
     Activate, Call, Cataloging, Library, Marker, Match, Matching, Memory, Message, Options, Role,
-    Scope, Strategy, Tier,
+    Scope, Strategy, Thresholds, Tier,
 };
 use prowess_agent::{
-    Agent, AgentAnswer, CallFuture, ChatRequest, ChatResponse, EventKind, Middleware, Next,
-    NextCall, Request, ResponseFuture, ScriptedModel, Session, SkillOptions, Skills, StopReason,
-    ToolLoop, Turn, TurnError,
+    Agent, AgentAnswer, AgentBuilder, CallFuture, ChatRequest, ChatResponse, EventKind, Middleware,
+    Next, NextCall, Request, ResponseFuture, ScriptedModel, Session, SkillOptions, Skills,
+    StopReason, ToolLoop, Turn, TurnError,
 };
 use prowess_runtime::{
     Action, Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, Tool, Toolbox,
@@ -26,7 +26,7 @@ use prowess_runtime::{
     outcome::PlanStep,
     policy::{Decision, PolicyRule, Roots},
     sandbox::Root,
-    skill::Active,
+    skill::ActiveSkills,
     tools::{FindSkills, ReadFile},
 };
 use prowess_testing::tools::dropped_when;
@@ -912,7 +912,7 @@ mod the_text_of_a_skill_is_between_markers {
             .calls("read_file", json!({"path": "notes.md"}))
             .says("done");
         let (agent, model) = agent(script);
-        let active = Arc::new(Active::new(Arc::new(library.clone())));
+        let active = Arc::new(ActiveSkills::new(Arc::new(library.clone())));
         let find = FindSkills {
             provider: Arc::new(library.clone()),
             thresholds: prowess::Thresholds::default(),
@@ -1011,7 +1011,8 @@ mod the_text_of_a_skill_is_between_markers {
         let (agent, model) = agent(script);
         let root = prowess_runtime::sandbox::Root::open(&world.path("")).unwrap();
         let roots = Arc::new(Roots::new(vec![root]));
-        let active = Arc::new(Active::new(Arc::new(library([("invoice/SKILL.md", INVOICE)]))));
+        let active =
+            Arc::new(ActiveSkills::new(Arc::new(library([("invoice/SKILL.md", INVOICE)]))));
         let toolbox = Toolbox::new(authorizer(Policy::default()))
             .with(Arc::new(ReadFile::new(active, roots.clone())))
             .with(Arc::new(prowess_runtime::tools::FileOperations::new(roots)));
@@ -1058,7 +1059,7 @@ mod the_text_of_a_skill_is_between_markers {
 mod instructions_enter_the_conversation_once {
     use super::*;
 
-    const TOLD: &str = "# Skill: deploy\n\nFolder: memory/deploy\n\n# Deploying\n\nPush \"$ARGUMENTS\" to the server.\n\nFiles, as paths below the folder:\n- scripts/push.sh\n";
+    const TOLD: &str = "# Skill: deploy\n\nFolder: memory/deploy\n\n# Deploying\n\nPush \"$ARGUMENTS\" to the server.\n\nFiles, relative to the folder:\n- scripts/push.sh\n";
     const ABOVE: &str = "The skill `deploy` is already active: its instructions are above.";
 
     #[tokio::test]
@@ -1107,6 +1108,37 @@ mod instructions_enter_the_conversation_once {
         ask(&agent, &session, "go").await;
         assert_eq!(result(&model.asked()[1])["status"], "refused");
         assert_eq!(session.activated_skills(), []);
+    }
+
+    #[tokio::test]
+    async fn a_skill_is_active_while_its_instructions_are_in_the_conversation() {
+        let thresholds = Thresholds::new(0.1, 1.0).unwrap();
+        let how = SkillOptions { thresholds, ..SkillOptions::default() };
+        let script =
+            ScriptedModel::new().calls("use_skill", json!({"name": "deploy"})).says("done");
+        let (agent, model) = agent(script);
+        let watch = Arc::new(Watch::default());
+        let active: Arc<Mutex<Vec<[Vec<String>; 2]>>> = Arc::default();
+        let steps = active.clone();
+        let look = doing(move |request, next| {
+            let skills = request.turn.active_skills().skills();
+            let names = skills.iter().map(|it| it.manifest.name.to_string()).collect();
+            steps.lock().unwrap().push([request.turn.active(), names]);
+            next.reply(request)
+        });
+        let agent = agent
+            .with_shared(watch.clone())
+            .with(skills(two_skills(), how))
+            .with(calling([]))
+            .with(look);
+        ask(&agent, &Session::new("s"), "@invoice it, and deploy the app to a server").await;
+        assert_eq!(headings(&model.asked()[0]), ["invoice", "deploy"]);
+        let levels = watch.all("disclosed").into_iter().map(|it| it["level"].clone());
+        assert_eq!(levels.collect::<Vec<_>>(), ["full", "brief", "full"]);
+        let [first, then] = [&["invoice"][..], &["invoice", "deploy"]]
+            .map(|it| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+        let wanted = [[first.clone(), first], [then.clone(), then]];
+        assert_eq!(*active.lock().unwrap(), wanted);
     }
 
     #[tokio::test]
@@ -1231,7 +1263,7 @@ mod instructions_enter_the_conversation_once {
             let told = Arc::new(Mutex::new(Vec::new()));
             let seen = told.clone();
             let look = doing(move |request, next| {
-                seen.lock().unwrap().push(request.told.clone());
+                seen.lock().unwrap().push(request.skills_in_history.clone());
                 next.reply(request)
             });
             let skills = skills(two_skills(), on_demand());
@@ -1273,7 +1305,7 @@ mod instructions_enter_the_conversation_once {
     async fn what_one_session_takes_up_is_not_active_in_another() {
         let world = World::new().document("deploy", DEPLOY).file("skills/deploy/notes.md", "ours");
         let library = Arc::new(world.load());
-        let active = Arc::new(Active::new(Arc::new(library.clone())));
+        let active = Arc::new(ActiveSkills::new(Arc::new(library.clone())));
         let roots = Roots::new(vec![Root::open(&world.path("home")).unwrap()]);
         let deny = PolicyRule {
             tool: Some("one".to_owned()),
@@ -1308,7 +1340,7 @@ mod instructions_enter_the_conversation_once {
     async fn a_file_of_a_skill_that_is_read_is_noted() {
         let world = World::new().document("deploy", DEPLOY).file("skills/deploy/notes.md", "ours");
         let library = Arc::new(world.load());
-        let active = Arc::new(Active::new(Arc::new(library.clone())));
+        let active = Arc::new(ActiveSkills::new(Arc::new(library.clone())));
         let roots = Roots::new(vec![Root::open(&world.path("home")).unwrap()]);
         let toolbox = Toolbox::new(authorizer(anything()))
             .with(Arc::new(ReadFile::new(active, Arc::new(roots))));
@@ -1404,7 +1436,7 @@ mod the_bundled_skills_are_of_use {
         assert_eq!(names, REQUESTS.map(|it| it.0));
         assert!(names.len() >= 5);
         for (name, requests) in REQUESTS {
-            let folder = format!("{}/../../skills/{name}", env!("CARGO_MANIFEST_DIR"));
+            let folder = format!("{}/../prowess/skills/{name}", env!("CARGO_MANIFEST_DIR"));
             let checked = prowess::check(
                 &[(&folder).into()],
                 prowess::Profile::Spec,
@@ -1428,6 +1460,54 @@ mod the_bundled_skills_are_of_use {
             let text = fs::read_to_string(format!("{folder}/SKILL.md")).unwrap();
             let instructions = text.splitn(3, "---\n").nth(2).unwrap().trim();
             assert!(told.contains(name) && told.contains(instructions), "{name}: {told}");
+        }
+    }
+}
+
+mod an_agent_with_defaults_is_useful_and_safe {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_model_and_a_library_are_enough_for_skills() {
+        let script = ScriptedModel::new()
+            .calls("use_skill", json!({"name": "deploy"}))
+            .calls("read_skill_file", json!({"name": "deploy", "path": "scripts/push.sh"}))
+            .says("done");
+        let model = Arc::new(script);
+        let watch = Arc::new(Watch::default());
+        let agent = Agent::builder(model.clone()).skills(two_skills()).build();
+        let agent = agent.with_shared(watch.clone());
+        ask(&agent, &Session::new("s"), "write invoices for customers").await;
+        let asked = model.asked();
+        assert_eq!(headings(&asked[0]), ["invoice"]);
+        assert_eq!(tools(&asked[0]), ["use_skill", "read_skill_file"]);
+        let [instructions, file] = results(&asked[2])[..] else { panic!("{asked:?}") };
+        assert!(instructions.contains("# Deploying") && file.contains("echo push"), "{file}");
+        assert_eq!(watch.all("fitted").len(), 3);
+    }
+
+    #[tokio::test]
+    async fn what_does_more_than_read_is_refused_unless_it_is_allowed() {
+        let rule = PolicyRule { tool: Some("one".to_owned()), ..PolicyRule::new(Decision::Allow) };
+        let allowing = Policy { rules: vec![rule], ..Policy::default() };
+        let changes: [fn(AgentBuilder, Policy) -> AgentBuilder; 3] = [
+            |builder, _| builder,
+            |builder, policy| builder.policy(policy),
+            |builder, _| builder.approver(ApproveAll),
+        ];
+        for (change, is_called) in changes.into_iter().zip([false, true, true]) {
+            let model = Arc::new(ScriptedModel::new().calls("one", json!({})).says("done"));
+            let watch = Arc::new(Watch::default());
+            let tool = Sample::new("one", |_| Outcome::ok("written"));
+            let agent = change(Agent::builder(model.clone()), allowing.clone());
+            let agent = agent.tool(tool).build().with_shared(watch.clone());
+            ask(&agent, &Session::new("s"), "go").await;
+            let result = results(&model.asked()[1])[0].to_owned();
+            assert_eq!(result == "written", is_called, "{result}");
+            assert_eq!(result.contains("there was no one to ask"), !is_called, "{result}");
+            let replies: Vec<Json> =
+                watch.all("approval").into_iter().map(|it| it["reply"].clone()).collect();
+            assert!(is_called || replies == ["no"], "{replies:?}");
         }
     }
 }
@@ -1619,7 +1699,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     async fn a_long_file_is_read_to_its_end_without_a_hole() {
         let text: String = (0..9000).map(|it| format!("\"{it}\",\tsome text\n")).collect();
         let world = World::new().file("long.txt", &text);
-        let active = Arc::new(Active::new(Arc::new(two_skills())));
+        let active = Arc::new(ActiveSkills::new(Arc::new(two_skills())));
         let roots = Arc::new(Roots::new(vec![Root::open(&world.path("")).unwrap()]));
         let toolbox =
             Toolbox::new(authorizer(anything())).with(Arc::new(ReadFile::new(active, roots)));

@@ -328,8 +328,8 @@ fn too_long(window: Option<usize>) -> ModelError {
     too_long_by(window, None)
 }
 
-fn too_long_by(window: Option<usize>, told: Option<usize>) -> ModelError {
-    ModelError::TooLong { model: "fake".into(), message: "it is too much".into(), window, told }
+fn too_long_by(window: Option<usize>, prompt: Option<usize>) -> ModelError {
+    ModelError::TooLong { model: "fake".into(), message: "it is too much".into(), window, prompt }
 }
 
 fn limited(wait: Option<Duration>) -> ModelError {
@@ -522,7 +522,7 @@ mod what_is_told_fits_into_the_window {
             };
             let model = Fake::saying("Well.");
             let agent = Agent::new(model.clone())
-                .with(Change::new(move |it| it.told.push(told.clone())))
+                .with(Change::new(move |it| it.skills_in_history.push(told.clone())))
                 .with(FitContext::new(window));
             for _ in 0..3 {
                 asked(&agent, &session, "And now?").await;
@@ -729,7 +729,10 @@ mod what_is_told_fits_into_the_window {
             .with_system("Be kind. ".repeat(100))
             .with(FitContext::new(window(50)));
         let error = agent.ask(&Session::new("small"), "Hello").await.unwrap_err();
-        assert!(error.to_string().contains("a window of 50 tokens is too small"), "{error}");
+        assert!(
+            error.to_string().contains("a context window of 50 tokens is too small"),
+            "{error}"
+        );
         assert!(model.asked().is_empty());
     }
 }
@@ -1297,7 +1300,7 @@ mod somebody_is_asked_before_a_call {
         assert_eq!((look.calls(), work.calls()), (1, 1));
         let questions = person.asked();
         assert_eq!(questions.len(), 1, "{questions:?}");
-        assert_eq!(questions[0].what, "call `work`");
+        assert_eq!(questions[0].what, "call `work` to write `/sample`");
         assert_eq!(questions[0].content.as_deref(), Some("{}"));
     }
 

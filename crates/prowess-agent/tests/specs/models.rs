@@ -13,7 +13,7 @@ use prowess_agent::{
 };
 use prowess_http::{ClientRequest, HttpClient, HttpError, Timeouts};
 use prowess_runtime::{
-    Authorizer, DenyAll, Policy, Toolbox, files::Journal, skill::Active, tools::UseSkill,
+    Authorizer, DenyAll, Policy, Toolbox, files::Journal, skill::ActiveSkills, tools::UseSkill,
 };
 use prowess_testing::tools::dropped_when;
 use serde_json::{Value as Json, json};
@@ -386,7 +386,7 @@ mod each_provider_is_asked_in_its_own_words {
         let world = World::new().skill("notes", "Takes notes");
         let library: Arc<dyn prowess_runtime::SkillProvider> = Arc::new(Arc::new(world.load()));
         let authorizer = Authorizer::new(Policy::default(), Arc::new(DenyAll));
-        let tool = UseSkill { active: Arc::new(Active::new(library)) };
+        let tool = UseSkill { active: Arc::new(ActiveSkills::new(library)) };
         let toolbox = Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(tool)));
         for provider in ModelProvider::ALL {
             let calls = [("use_skill", json!({"name": "notes"})), ("nothing", json!({}))];

@@ -18,7 +18,7 @@ use prowess_mcp::client::McpLauncher;
 use prowess_runtime::{
     Authorizer, DenyAll, Policy, SkillProvider, Toolbox,
     approval::{ApproveAll, Approver, ApproverReply},
-    skill::Active,
+    skill::ActiveSkills,
     tools::UseSkill,
 };
 use prowess_testing::{
@@ -385,7 +385,7 @@ fn agent_of(
 ) -> (Agent, Events) {
     let events = Events::default();
     let authorizer = Authorizer::new(Policy::default(), Arc::new(DenyAll));
-    let active = Arc::new(Active::new(provider.clone()));
+    let active = Arc::new(ActiveSkills::new(provider.clone()));
     let toolbox = Toolbox::new(Arc::new(authorizer)).with(Arc::new(UseSkill { active }));
     let agent = Agent::new(model.clone())
         .with(Watches(events.clone()))

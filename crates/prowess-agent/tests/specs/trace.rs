@@ -601,8 +601,8 @@ mod what_happens_is_told_as_spans {
         for (url, timeout, why) in [
             (nobody, PATIENT, "Connection refused"),
             (broken.url("/"), PATIENT, "the collector answers 503"),
-            (hanging.url("/"), Duration::from_secs(1), "took longer than 1 s"),
-            ("ftp://example.com".to_owned(), PATIENT, "only `http:` and `https:`"),
+            (hanging.url("/"), Duration::from_secs(1), "timed out after 1 s"),
+            ("ftp://example.com".to_owned(), PATIENT, "expected `http:` or `https:`"),
         ] {
             let agent = agent(looker(), vec![Arc::new(Spans::new("sailor"))]);
             let (answer, sending) = sending(collector(url, timeout), async {

@@ -1,5 +1,8 @@
 use anyhow::{Context as _, Result};
-use prowess_runtime::{ApprovalStore, AuditLog, approval::RememberedApproval};
+use prowess_runtime::{
+    ApprovalStore, AuditLog,
+    approval::{ApprovalKind, RememberedApproval},
+};
 use serde_json::json;
 
 use super::count;
@@ -22,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(state) = host::state() else {
-        let fault = CliError::unable("there is no home directory to save approvals in");
+        let fault = CliError::new("there is no home directory to save approvals in");
         return Err(fault.hint("set `HOME`, or `XDG_STATE_HOME` to an absolute path").into());
     };
     let (store, audit) = (ApprovalStore::at(&state), AuditLog::at(state));
@@ -32,7 +35,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     };
     match [store.take_warnings(), audit.take_warnings()].concat() {
         warnings if warnings.is_empty() => Ok(status),
-        warnings => Err(CliError::unable(warnings.join("; ")).into()),
+        warnings => Err(CliError::new(warnings.join("; ")).into()),
     }
 }
 
@@ -43,7 +46,7 @@ fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<ExitS
     }
     for approval in approvals.iter().rev() {
         let RememberedApproval { id, when, .. } = approval;
-        let what = safe::line(&described(approval)).into_owned();
+        let what = safe::line(&describe(approval)).into_owned();
         printer.line(format_args!("{}  {when}  {what}", printer.name(id)))?;
     }
     printer.flush()?;
@@ -56,21 +59,25 @@ fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<ExitS
 }
 
 /// Describes an approval in one line.
-fn described(approval: &RememberedApproval) -> String {
+fn describe(approval: &RememberedApproval) -> String {
     let RememberedApproval { kind, name, place, by, hosts, .. } = approval;
-    let what = match *kind {
-        "skill" => format!("run the skill {name} in {place}"),
-        "server" => format!("start the server {name} in {place}"),
-        "write" => format!("write {place}"),
-        "read" => format!("read {place}"),
-        "network" if hosts.is_empty() => {
+    let what = match kind {
+        ApprovalKind::Skill => format!("run the skill {name} in {place}"),
+        ApprovalKind::Server => format!("start the server {name} in {place}"),
+        ApprovalKind::Call => format!("{name}: {place}"),
+        ApprovalKind::Write => format!("write {place}"),
+        ApprovalKind::Read => format!("read {place}"),
+        ApprovalKind::Send => format!("send to {place}"),
+        ApprovalKind::Settings => format!("accept the commands and hosts of {place}"),
+        ApprovalKind::Network if hosts.is_empty() => {
             format!("let the skill {name} in {place} connect to hosts")
         }
-        "network" => format!("let the skill {name} in {place} connect to {}", hosts.join(", ")),
-        "environment" => format!("use the packages that were installed for {name}, {place}"),
-        "send" => format!("send to {place}"),
-        "settings" => format!("accept the commands and hosts of {place}"),
-        _ => format!("{name}: {place}"),
+        ApprovalKind::Network => {
+            format!("let the skill {name} in {place} connect to {}", hosts.join(", "))
+        }
+        ApprovalKind::Environment => {
+            format!("use the packages that were installed for {name}, {place}")
+        }
     };
     // A person who typed `--yes` may not know that it is remembered.
     if by == "flag" { format!("{what} (by --yes)") } else { what }
@@ -84,15 +91,14 @@ fn revoke(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     if ids.is_empty() && !all {
-        let fault = CliError::unable("no approval was given");
+        let fault = CliError::new("no approval was given");
         return Err(fault
             .hint("`prowess approvals` lists them; `--revoke --all` revokes all")
             .into());
     }
     let known = store.remembered();
-    let is_known = |id: &&String| known.iter().any(|it| it.id == **id);
-    if let Some(id) = ids.iter().find(|it| !is_known(it)) {
-        let fault = CliError::typed(format!("there is no approval `{id}`"));
+    if let Some(id) = ids.iter().find(|id| known.iter().all(|it| it.id != **id)) {
+        let fault = CliError::invalid_input(format!("there is no approval `{id}`"));
         return Err(fault.hint("`prowess approvals` lists them").into());
     }
     let revoked = store.revoke(

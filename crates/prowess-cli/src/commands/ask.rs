@@ -17,7 +17,7 @@ use crate::{
     cli_error::CliError,
     context,
     conversation::{self, Conversation, TurnEnd},
-    event_renderer::{View, judged},
+    event_renderer::{View, describe_score},
     input,
     printer::Printer,
     safe,
@@ -28,9 +28,9 @@ use crate::{
 ///
 /// The answer goes to stdout: streamed at a terminal, in one piece in a pipe. The agent's actions go to stderr, one
 /// per line: skills used, files written, commands run; `-v` adds every step, `-q` hides them. If actions were
-/// refused, the last line says so. The API key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`
-/// or a file. Ctrl-C stops the agent; the conversation is saved, and `--resume` continues it. A second Ctrl-C exits
-/// immediately. Sessions are files in `~/.local/state/prowess/sessions`; `prowess sessions` lists and removes them.
+/// refused, the last line says so. The API key comes from the environment or a file, see `--key-file`. Ctrl-C stops
+/// the agent; the conversation is saved, and `--resume` continues it. A second Ctrl-C exits immediately. Sessions
+/// are files in `~/.local/state/prowess/sessions`; `prowess sessions` lists and removes them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The request; several words need no quotes, `-` or nothing reads it from stdin
@@ -57,8 +57,8 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let prompt = args.prompt()?;
-    args.which.differs_from(args.working.trace.as_deref())?;
-    if args.is_unread() {
+    args.which.check_differs_from(args.working.trace.as_deref())?;
+    if args.ignores_stdin() {
         printer.note("stdin is not read; use `--file -` to add it to the request");
     }
     if args.dry_run {
@@ -73,10 +73,10 @@ pub(crate) fn run(
     let config = context::config(global)?;
     let model = args.working.naming.model("ask", &config, printer)?;
     let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
-    invocable(prompt.as_deref(), &stack.provider.library())?;
-    let kept = args.which.open(config.agent.keep_sessions.value, printer)?;
-    let mut conversation = Conversation::new(stack, kept, view, printer)?;
-    conversation.end_at_second()?;
+    check_invocation(prompt.as_deref(), &stack.provider.library())?;
+    let saved = args.which.open(config.agent.keep_sessions.value, printer)?;
+    let mut conversation = Conversation::new(stack, saved, view, printer)?;
+    conversation.exit_at_second_interrupt()?;
     let turned = conversation.turn(prompt, printer)?;
     let status = match view {
         View::Events | View::Dry => conversation::exit_status(&turned),
@@ -85,15 +85,17 @@ pub(crate) fn run(
             conversation::exit_status(&turned)
         }
         View::Stream | View::Whole => {
-            let name = conversation.kept.name.as_ref();
-            let model = args.working.naming.typed();
-            let again = name.map(|it| printer.led(&format!("`prowess ask --resume {it}{model}`")));
+            let name = conversation.saved.name.as_ref();
+            let model = args.working.naming.flags();
+            let again = name.map(|it| {
+                printer.with_directory_flags(&format!("`prowess ask --resume {it}{model}`"))
+            });
             let renderer = &mut conversation.renderer;
             conversation::report(&turned, again.as_deref(), renderer, printer)?
         }
     };
     printer.flush()?;
-    let refused = conversation.renderer.refused();
+    let refused = conversation.renderer.refusal_summary();
     conversation.end(printer);
     if let Some(refused) = refused {
         printer.warning(&refused);
@@ -103,7 +105,7 @@ pub(crate) fn run(
 
 impl Args {
     /// Returns whether stdin has input that was not asked for.
-    fn is_unread(&self) -> bool {
+    fn ignores_stdin(&self) -> bool {
         let is_read =
             self.typed_request().is_none_or(|it| it == "-") || self.file.iter().any(|it| it == "-");
         let stdin = io::stdin();
@@ -122,42 +124,41 @@ impl Args {
         let asked = self.typed_request();
         let from_stdin = self.file.iter().chain(&asked).filter(|it| *it == "-").count();
         if from_stdin > 1 {
-            return Err(
-                CliError::typed("stdin can be read only once, but `-` was given twice").into()
-            );
+            let message = "stdin can be read only once, but `-` was given twice";
+            return Err(CliError::new(message).into());
         }
         let mut prompt = match asked.as_deref() {
-            Some("-") => input::text("-")?,
+            Some("-") => input::read_text("-")?,
             Some(prompt) => prompt.to_owned(),
             None if self.which.resumes() && self.file.is_empty() => return Ok(None),
             None if from_stdin > 0 => String::new(),
-            None if io::stdin().is_terminal() => return Err(nothing_is_asked().into()),
-            None => input::text("-")?,
+            None if io::stdin().is_terminal() => return Err(missing_request_error().into()),
+            None => input::read_text("-")?,
         };
         for path in &self.file {
             let (name, text) = match path.as_str() {
-                "-" => ("stdin", input::text("-")?),
-                path => (path, input::text(&format!("@{path}"))?),
+                "-" => ("stdin", input::read_text("-")?),
+                path => (path, input::read_text(&format!("@{path}"))?),
             };
             prompt.push_str(&format!("\n\n<file name={name:?}>\n{}\n</file>", text.trim_end()));
         }
         match prompt.trim() {
-            "" => Err(nothing_is_asked().into()),
+            "" => Err(missing_request_error().into()),
             prompt => Ok(Some(prompt.to_owned())),
         }
     }
 }
 
-fn nothing_is_asked() -> CliError {
+fn missing_request_error() -> CliError {
     let hint =
         "try `prowess ask \"what is in this repository?\"`, or `prowess chat` for a conversation";
-    CliError::typed("the request is missing").hint(hint)
+    CliError::new("the request is missing").hint(hint)
 }
 
 /// Fails for a request that invokes an unknown skill.
-fn invocable(prompt: Option<&str>, library: &Library) -> Result<(), CliError> {
-    let name = prompt.and_then(chat::command);
-    let unknown = name.and_then(|it| chat::unknown(it, std::iter::empty(), library));
+fn check_invocation(prompt: Option<&str>, library: &Library) -> Result<(), CliError> {
+    let name = prompt.and_then(chat::invoked_name);
+    let unknown = name.and_then(|it| chat::unknown_invocation(it, std::iter::empty(), library));
     unknown.map_or(Ok(()), Err)
 }
 
@@ -175,7 +176,7 @@ fn dry_run(
     let view = View::Dry;
     let stack =
         args.working.stack(unasked.clone(), args.which.file(), view, global, launcher, printer)?;
-    invocable(prompt.as_deref(), &stack.provider.library())?;
+    check_invocation(prompt.as_deref(), &stack.provider.library())?;
     let mut conversation = Conversation::new(stack, args.which.replay()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let Conversation { stack, renderer, .. } = &conversation;
@@ -224,8 +225,8 @@ impl DryRunReport<'_> {
     }
 
     fn tools(&self) -> Vec<(&str, usize)> {
-        let tokens = |it| (self.count)(&json!(it).to_string());
-        self.ask.tools.iter().map(|it| (&*it.name, tokens(it))).collect()
+        let tools = self.ask.tools.iter();
+        tools.map(|it| (&*it.name, (self.count)(&json!(it).to_string()))).collect()
     }
 
     fn json(&self) -> Json {
@@ -253,10 +254,10 @@ impl DryRunReport<'_> {
         printer.line("")?;
         printer.line(printer.name("Skills"))?;
         for it in self.scores {
-            printer.line(safe::line(&judged(it)))?;
+            printer.line(safe::line(&describe_score(it)))?;
         }
         if self.scores.is_empty() {
-            printer.line("none fits")?;
+            printer.line("no skill matches")?;
         }
         printer.line("")?;
         let total = messages + tools.iter().map(|it| it.1).sum::<usize>();
@@ -264,7 +265,8 @@ impl DryRunReport<'_> {
             Some(model) => format!("Would send `{}` ({})", model.name(), model.provider()),
             None => "No model is configured. Would send".to_owned(),
         };
-        let (told, tools) = (count(self.ask.messages.len(), "message"), count(tools.len(), "tool"));
-        printer.line(safe::line(&format!("{whom} {told} and {tools}, {total} tokens")))
+        let messages = count(self.ask.messages.len(), "message");
+        let tools = count(tools.len(), "tool");
+        printer.line(safe::line(&format!("{whom} {messages} and {tools}, {total} tokens")))
     }
 }

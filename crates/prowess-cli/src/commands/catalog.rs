@@ -41,14 +41,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let library = context::library(global, printer)?;
     context::note_left_out(&library, printer);
     let library = host::without_denied(library, &config, printer);
-    let vocabulary = context::vocabulary(args.model.as_deref(), &config);
+    let vocabulary = context::tokenizer(args.model.as_deref(), &config);
     let format = match args.format {
         FormatName::Names => Format::Names,
         FormatName::List => Format::List,
         FormatName::Xml => Format::Xml,
     };
     let how = Cataloging { format, budget: args.budget, vocabulary, ..Cataloging::default() };
-    let catalog = printer.during("making the catalog", || catalog(&library, &how));
+    let catalog = printer.with_progress("making the catalog", || catalog(&library, &how));
     if printer.json {
         printer.document(&json!({
             "text": catalog.text,

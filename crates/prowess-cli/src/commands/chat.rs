@@ -4,8 +4,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Library, Manifest, Role, did_you_mean, nearest};
-use prowess_agent::TokenUsage;
+use prowess::{Level, Library, Manifest, Role, did_you_mean, nearest};
+use prowess_agent::{SkillScore, TokenUsage};
 use prowess_runtime::Launcher;
 use rustyline::{
     CompletionType, Config, Context, Editor, ExternalPrinter, Helper, completion::Completer,
@@ -22,7 +22,7 @@ use crate::{
     cli_error::CliError,
     context,
     conversation::{self, Conversation, TurnEnd, report},
-    event_renderer::{EventRenderer, View, judged},
+    event_renderer::{EventRenderer, View, describe_score},
     printer::Printer,
     safe,
     sessions::{self, OpenSession, SessionArgs},
@@ -65,21 +65,22 @@ pub(crate) fn run(
         (false, true) => View::Whole,
         (false, false) => View::Stream,
     };
-    args.which.differs_from(args.working.trace.as_deref())?;
+    args.which.check_differs_from(args.working.trace.as_deref())?;
     let config = context::config(global)?;
     let keep = config.agent.keep_sessions.value;
     let model = args.working.naming.model("chat", &config, printer)?;
     let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
-    let kept = args.which.open(keep, printer)?;
-    let mut lines = Lines::new(&kept)?;
-    let conversation = Conversation::new(stack, kept, view, printer)?;
+    let saved = args.which.open(keep, printer)?;
+    let mut lines = Lines::new(&saved)?;
+    let conversation = Conversation::new(stack, saved, view, printer)?;
     let mut chat = Chat { conversation, keep, last: ExitStatus::Success };
-    let ended = chat.go_on(args, &mut lines, printer);
-    let kept = &chat.conversation.kept;
-    kept.discard_if_unused();
-    if let Some(name) = kept.name.as_ref().filter(|_| kept.session.turns() > 0) {
-        let model = args.working.naming.typed();
-        let command = printer.led(&format!("`prowess chat --resume {name}{model}`"));
+    let ended = chat.run_loop(args, &mut lines, printer);
+    let saved = &chat.conversation.saved;
+    saved.discard_if_unused();
+    if let Some(name) = saved.name.as_ref().filter(|_| saved.session.turns() > 0) {
+        let model = args.working.naming.flags();
+        let command =
+            printer.with_directory_flags(&format!("`prowess chat --resume {name}{model}`"));
         printer.note(&format!("{command} continues it"));
     }
     chat.conversation.end(printer);
@@ -115,15 +116,15 @@ enum After {
 }
 
 impl Chat {
-    fn go_on(&mut self, args: &Args, lines: &mut Lines, printer: &mut Printer) -> Result<()> {
+    fn run_loop(&mut self, args: &Args, lines: &mut Lines, printer: &mut Printer) -> Result<()> {
         if lines.is_terminal() {
             printer.note(&format!(
                 "chatting with `{}`; `/help` lists commands",
                 self.conversation.stack.agent.model().name()
             ));
         }
-        self.recap(printer);
-        let mut after = match args.which.resumes() && !self.is_over() {
+        self.print_recap(printer);
+        let mut after = match args.which.resumes() && !self.is_answered() {
             true => self.turn(None, printer)?,
             false => After::Next,
         };
@@ -141,15 +142,15 @@ impl Chat {
                     printer.note("press Ctrl-C again or Ctrl-D to quit");
                     After::Interrupted
                 }
-                Input::Line(line) => self.take(line.trim(), printer)?,
+                Input::Line(line) => self.handle_line(line.trim(), printer)?,
             };
         }
         Ok(())
     }
 
     /// Prints the last messages of a resumed conversation.
-    fn recap(&self, printer: &mut Printer) {
-        let session = &self.conversation.kept.session;
+    fn print_recap(&self, printer: &mut Printer) {
+        let session = &self.conversation.saved.session;
         let messages = session.messages();
         if let Some(request) = prowess::request(&messages) {
             let (turns, said) = (session.turns(), safe::cut(&safe::line(&request.content), BRIEF));
@@ -161,37 +162,39 @@ impl Chat {
     }
 
     /// Handles a line of input.
-    fn take(&mut self, text: &str, printer: &mut Printer) -> Result<After> {
+    fn handle_line(&mut self, text: &str, printer: &mut Printer) -> Result<After> {
         if text.is_empty() {
             return Ok(After::Next);
         }
-        let Some(name) = command(text) else { return self.turn(Some(text.to_owned()), printer) };
+        let Some(name) = invoked_name(text) else {
+            return self.turn(Some(text.to_owned()), printer);
+        };
         match name {
             "quit" | "exit" => return Ok(After::End),
-            "help" => print_answer(name, help(), printer)?,
-            "skills" => print_answer(name, self.skills(printer), printer)?,
-            "why" => print_answer(name, self.why(), printer)?,
-            "budget" => print_answer(name, self.budget(), printer)?,
+            "help" => print_answer(name, help_lines(), printer)?,
+            "skills" => print_answer(name, self.skill_lines(printer), printer)?,
+            "why" => print_answer(name, self.why_lines(), printer)?,
+            "budget" => print_answer(name, self.budget_lines(), printer)?,
             "trace" => {
                 let story = self.conversation.renderer.story.iter();
                 print_answer(name, story.map(|it| safe::line(it).into_owned()).collect(), printer)?;
             }
             "clear" => {
                 self.conversation.close_servers(printer);
-                let Conversation { kept, renderer, .. } = &mut self.conversation;
-                kept.discard_if_unused();
+                let Conversation { saved, renderer, .. } = &mut self.conversation;
+                saved.discard_if_unused();
                 // The conversation after one that is not saved is not saved either.
-                let keep = if kept.name.is_some() { self.keep } else { 0 };
-                *kept = sessions::fresh(keep, printer);
+                let keep = if saved.name.is_some() { self.keep } else { 0 };
+                *saved = sessions::start_session(keep, printer);
                 *renderer = EventRenderer::new(renderer.view());
                 printer.note("started a new conversation");
             }
             _ => {
                 let commands = COMMANDS.iter().map(|it| it.0);
                 let library = self.conversation.stack.provider.library();
-                match unknown(name, commands, &library) {
+                match unknown_invocation(name, commands, &library) {
                     None => return self.turn(Some(text.to_owned()), printer),
-                    Some(fault) => fault.tell(printer),
+                    Some(fault) => fault.print(printer),
                 }
                 self.last = ExitStatus::Failure;
             }
@@ -217,16 +220,17 @@ impl Chat {
     }
 
     /// Returns whether the last turn was answered.
-    fn is_over(&self) -> bool {
-        let messages = self.conversation.kept.session.messages();
+    fn is_answered(&self) -> bool {
+        let messages = self.conversation.saved.session.messages();
         messages.last().is_none_or(|it| it.role == Role::Assistant && it.calls.is_empty())
     }
 
-    fn skills(&self, printer: &Printer) -> Vec<String> {
-        let Conversation { stack, kept, renderer, .. } = &self.conversation;
-        let taken = kept.session.activated_skills();
-        let shown = renderer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
-        let standing: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
+    fn skill_lines(&self, printer: &Printer) -> Vec<String> {
+        let Conversation { stack, saved, renderer, .. } = &self.conversation;
+        let taken = saved.session.activated_skills();
+        let is_full = |it: &&SkillScore| it.level.as_deref() == Some(Level::Full.as_str());
+        let shown = renderer.scores.iter().filter(is_full).map(|it| &*it.name);
+        let active: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
         let library = stack.provider.library();
         let skills = library.skills().map(|it| &it.manifest);
         let skills: Vec<&Manifest> = skills.filter(|it| it.is_active()).collect();
@@ -236,44 +240,48 @@ impl Chat {
             .iter()
             .map(|skill: &&Manifest| {
                 let padded = format!("{:widest$}", safe::line(&skill.name));
-                let is_standing = standing.contains(&&*skill.name);
-                let name = if is_standing { printer.name(&padded) } else { padded };
+                let is_active = active.contains(&&*skill.name);
+                let name = if is_active { printer.name(&padded) } else { padded };
                 format!("{name}  {}", safe::cut(&safe::line(&skill.description), room))
             })
             .collect()
     }
 
-    fn why(&self) -> Vec<String> {
+    fn why_lines(&self) -> Vec<String> {
         let renderer = &self.conversation.renderer;
         match (renderer.scores.is_empty(), renderer.steps) {
             (true, 0) => vec!["no request yet".to_owned()],
             (true, _) => vec!["no skill matches the last request".to_owned()],
-            _ => renderer.scores.iter().map(|it| safe::line(&judged(it)).into_owned()).collect(),
+            _ => renderer
+                .scores
+                .iter()
+                .map(|it| safe::line(&describe_score(it)).into_owned())
+                .collect(),
         }
     }
 
-    fn budget(&self) -> Vec<String> {
+    fn budget_lines(&self) -> Vec<String> {
         let (renderer, window) =
             (&self.conversation.renderer, self.conversation.stack.window.tokens);
         let Some((window, tokens)) = &renderer.fitted else {
             let mut lines = vec![format!("no request yet; the context window has {window} tokens")];
-            let spent = self.conversation.kept.session.spent_on();
+            let spent = self.conversation.saved.session.spent_on();
             let spent: TokenUsage = spent.into_values().sum();
             if spent.input + spent.output > 0 {
                 lines.push(format!("before that: {spent} ({} cached)", spent.cached));
             }
             return lines;
         };
-        let part = |name: &str| tokens[name].as_u64().unwrap_or(0);
-        let free = (*window as u64).saturating_sub(part("total"));
-        let parts = ["system", "skills", "history", "tools"].map(|it| (it, part(it)));
+        let parts = ["system", "skills", "history", "tools", "total"];
+        let mut parts = parts.map(|it| (it, tokens[it].as_u64().unwrap_or(0)));
+        parts[4] = ("free", (*window as u64).saturating_sub(parts[4].1));
         let mut lines = Vec::new();
-        for (name, tokens) in parts.into_iter().chain([("free", free)]) {
+        for (name, tokens) in parts {
             let share = tokens as f64 / (*window).max(1) as f64 * 100.0;
             lines.push(format!("{name:7}  {tokens:>8} tokens  {share:>5.1} %"));
         }
         lines.push(format!("so far: {} ({} cached)", renderer.spent, renderer.spent.cached));
-        lines.extend(renderer.cost.map(|cost| format!("that costs {cost:.4}")));
+        lines.extend(renderer.cost.map(|cost| format!("cost so far: {cost:.4}")));
         lines
     }
 }
@@ -286,7 +294,7 @@ fn print_answer(command: &str, lines: Vec<String>, printer: &mut Printer) -> Res
     lines.iter().try_for_each(|it| printer.line(it))
 }
 
-fn help() -> Vec<String> {
+fn help_lines() -> Vec<String> {
     let mut lines: Vec<String> =
         COMMANDS.iter().map(|(name, what)| format!("{:10}  {what}", format!("/{name}"))).collect();
     lines.push("/SKILL …    invoke a skill, with arguments".to_owned());
@@ -295,7 +303,7 @@ fn help() -> Vec<String> {
 }
 
 /// Returns the error for a line that invokes something that is neither a command nor a skill.
-pub(super) fn unknown<'c>(
+pub(super) fn unknown_invocation<'c>(
     name: &str,
     commands: impl Iterator<Item = &'c str>,
     library: &Library,
@@ -310,9 +318,9 @@ pub(super) fn unknown<'c>(
             ("neither a command nor a skill", "`/help` lists the commands, `/skills` the skills")
         }
     };
-    let names = names(library);
+    let names = invocable_names(library);
     known.extend(names.iter().map(String::as_str));
-    let fault = CliError::typed(format!("there is {what} `/{name}`"));
+    let fault = CliError::invalid_input(format!("there is {what} `/{name}`"));
     Some(match nearest(name, known.into_iter()) {
         Some(near) => fault.hint(did_you_mean(format_args!("/{near}"))),
         None => fault.hint(list),
@@ -320,7 +328,7 @@ pub(super) fn unknown<'c>(
 }
 
 /// Returns the name of the command or skill at the start of a line; `None` for a path.
-pub(super) fn command(text: &str) -> Option<&str> {
+pub(super) fn invoked_name(text: &str) -> Option<&str> {
     let name = text.strip_prefix('/')?.split(char::is_whitespace).next()?;
     (!name.is_empty() && name.chars().all(|c: char| c.is_alphanumeric() || "-_:.".contains(c)))
         .then_some(name)
@@ -330,7 +338,7 @@ fn can_be_invoked(manifest: &Manifest) -> bool {
     manifest.is_active() && manifest.dialect().user_invocable != Some(false)
 }
 
-fn names(library: &Library) -> Vec<String> {
+fn invocable_names(library: &Library) -> Vec<String> {
     let skills = library.skills().map(|it| &it.manifest).filter(|it| can_be_invoked(it));
     skills.map(|it| it.name.to_string()).collect()
 }
@@ -350,7 +358,7 @@ struct Terminal {
 }
 
 impl Lines {
-    fn new(kept: &OpenSession) -> Result<Self> {
+    fn new(saved: &OpenSession) -> Result<Self> {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Ok(Self::Pipe);
         }
@@ -358,14 +366,14 @@ impl Lines {
         if ["", "dumb", "unknown"].contains(&&*terminal) {
             return Ok(Self::Plain);
         }
-        Ok(Self::edited(kept).unwrap_or(Self::Plain))
+        Ok(Self::with_editor(saved).unwrap_or(Self::Plain))
     }
 
-    fn edited(kept: &OpenSession) -> Result<Self> {
+    fn with_editor(saved: &OpenSession) -> Result<Self> {
         let config = Config::builder().completion_type(CompletionType::List).build();
         let mut editor =
             Editor::with_history(config, MemHistory::new()).context("cannot read lines")?;
-        for message in kept.session.messages().iter().filter(|it| it.role == Role::User) {
+        for message in saved.session.messages().iter().filter(|it| it.role == Role::User) {
             editor.add_history_entry(&*message.content)?;
         }
         let beside = editor.create_external_printer().context("cannot read lines")?;
@@ -380,17 +388,17 @@ impl Lines {
         let editor = match self {
             Self::Terminal(terminal) => &mut terminal.editor,
             Self::Plain | Self::Pipe => {
-                return conversation.wait(piped()).unwrap_or(Ok(Input::Interrupt));
+                return conversation.wait(read_piped_line()).unwrap_or(Ok(Input::Interrupt));
             }
         };
-        let ending = conversation.interrupt_at_end()?;
+        let ending = conversation.interrupt_on_termination()?;
         // A quick second interrupt is meant as such.
         match conversation.take_signal() {
             Some(TurnEnd::Terminated) => return Ok(Input::End),
             Some(_) => return Ok(Input::Interrupt),
             None => {}
         }
-        let skills = names(&conversation.stack.provider.library());
+        let skills = invocable_names(&conversation.stack.provider.library());
         editor.set_helper(Some(ChatCompleter { skills }));
         let read = editor.readline("> ");
         ending.abort();
@@ -408,7 +416,7 @@ impl Lines {
 }
 
 /// Reads the next line of a pipe.
-async fn piped() -> Result<Input> {
+async fn read_piped_line() -> Result<Input> {
     let read = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();
         io::stdin().lock().read_until(b'\n', &mut bytes).map(|_| bytes)
@@ -434,12 +442,12 @@ impl Completer for ChatCompleter {
         at: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok(completed(&self.skills, &line[..at]))
+        Ok(complete_word(&self.skills, &line[..at]))
     }
 }
 
 /// Returns the start of the word being typed, and its completions.
-fn completed(skills: &[String], line: &str) -> (usize, Vec<String>) {
+fn complete_word(skills: &[String], line: &str) -> (usize, Vec<String>) {
     let start = line.rfind(char::is_whitespace).map_or(0, |it| it + 1);
     let word = &line[start..];
     let skills = skills.iter().map(String::as_str);
@@ -468,16 +476,19 @@ mod tests {
     #[test]
     fn commands_complete_at_the_start_and_skills_wherever_they_are_mentioned() {
         let skills = ["create-pr".to_owned(), "clean".to_owned()];
-        assert_eq!(completed(&skills, "/cl"), (0, vec!["/clear".to_owned(), "/clean".to_owned()]));
-        assert_eq!(completed(&skills, "mit ä @cr"), (7, vec!["@create-pr".to_owned()]));
-        assert_eq!(completed(&skills, "a /c").1, Vec::<String>::new());
-        assert_eq!(completed(&skills, "").1, Vec::<String>::new());
+        assert_eq!(
+            complete_word(&skills, "/cl"),
+            (0, vec!["/clear".to_owned(), "/clean".to_owned()])
+        );
+        assert_eq!(complete_word(&skills, "mit ä @cr"), (7, vec!["@create-pr".to_owned()]));
+        assert_eq!(complete_word(&skills, "a /c").1, Vec::<String>::new());
+        assert_eq!(complete_word(&skills, "").1, Vec::<String>::new());
     }
 
     #[test]
     fn a_path_is_no_command() {
-        assert_eq!(command("/why not"), Some("why"));
-        assert_eq!(command("/etc/passwd is what?"), None);
-        assert_eq!([command("/ what"), command("why"), command("/")], [None; 3]);
+        assert_eq!(invoked_name("/why not"), Some("why"));
+        assert_eq!(invoked_name("/etc/passwd is what?"), None);
+        assert_eq!([invoked_name("/ what"), invoked_name("why"), invoked_name("/")], [None; 3]);
     }
 }

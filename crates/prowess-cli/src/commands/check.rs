@@ -56,7 +56,7 @@ impl Args {
     fn format(&self, printer: &Printer) -> Result<Format> {
         match (self.format, printer.json) {
             (Some(_), true) => {
-                let fault = CliError::unable("`--format` and `--json` cannot be used together");
+                let fault = CliError::new("`--format` and `--json` cannot be used together");
                 Err(fault.hint("`--format json` is the same as `--json`").into())
             }
             (None, true) => Ok(Format::Json),
@@ -76,20 +76,22 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let limits = config.options().limits;
     let mut paths = paths(args, global, &config, printer)?;
     if paths.is_empty() {
-        let fault = CliError::unable("no skills to check in this project or your home directory");
+        let fault = CliError::new("no skills to check in this project or your home directory");
         return Err(fault.hint("name a folder, as in `prowess check PATH`").into());
     }
-    let look = |paths: &[Directory]| check_directories(paths, profile, &limits);
-    let mut checked = match printer.during("checking skills", || look(&paths)) {
+    let checked =
+        printer.with_progress("checking skills", || check_directories(&paths, profile, &limits));
+    let mut checked = match checked {
         Err(CheckError::NoSkill { path }) => return Err(no_skill(&path, paths.len()).into()),
         checked => checked?,
     };
-    if args.paths.is_empty() && !context::is_named(&config) {
-        let places = context::listed(&paths, context::home().as_deref());
+    if args.paths.is_empty() && !context::has_directories(&config) {
+        let places = context::list_directories(&paths, context::home().as_deref());
         printer.note(&format!("checking {places} (preset `{HERE}`)"));
     }
     let for_people = format == Format::Text && (printer.is_terminal || printer.colored);
-    let fixed = args.fix.fix.then(|| fix::all(&args.fix, &checked, profile, &limits, for_people));
+    let fixed =
+        args.fix.fix.then(|| fix::fix_files(&args.fix, &checked, profile, &limits, for_people));
     if !args.fix.dry_run && fixed.as_ref().is_some_and(|it| !it.is_empty()) {
         for Directory { path, .. } in &mut paths {
             let moved = fixed.iter().flatten().find_map(|it| it.renamed_path(path));
@@ -97,22 +99,26 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         // A path that was renamed by way of another path is checked by that one.
         paths.retain(|it| it.path.exists());
-        checked = look(&paths)?;
+        checked = check_directories(&paths, profile, &limits)?;
     }
     add_dangers(&mut checked, profile);
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
     if let Some(fixed) = fixed.as_ref().filter(|_| args.fix.dry_run) {
-        fix::remaining(&mut checked.findings, fixed);
+        fix::remove_fixed(&mut checked.findings, fixed);
     }
     match format {
         Format::Text => {
             if let Some(fixed) = &fixed {
-                fix::show(&args.fix, fixed, printer)?;
+                fix::print_changes(&args.fix, fixed, printer)?;
             }
-            show(&checked, &args.fix, true, printer, |it: &Finding, printer: &Printer| {
-                snippet::render(it, printer) + "\n"
-            })?;
-            fix::offer(&args.fix, &checked, profile, &limits, printer);
+            print_findings(
+                &checked,
+                &args.fix,
+                true,
+                printer,
+                |it: &Finding, printer: &Printer| snippet::render(it, printer) + "\n",
+            )?;
+            fix::note_fixes(&args.fix, &checked, profile, &limits, printer);
         }
         Format::Json => {
             let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
@@ -124,7 +130,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         Format::Github => {
             let root = env::current_dir()?;
-            show(&checked, &args.fix, false, printer, |it, _| github::annotation(it, &root))?;
+            print_findings(&checked, &args.fix, false, printer, |it, _| {
+                github::annotation(it, &root)
+            })?;
         }
         Format::Sarif => {
             let root = env::current_dir()?;
@@ -148,31 +156,33 @@ fn paths(
     config: &Config,
     printer: &mut Printer,
 ) -> Result<Vec<Directory>> {
-    let resolve = |it: Directory| Directory { path: context::resolve(&it, global), ..it };
-    if !args.paths.is_empty() {
-        return args
-            .paths
-            .iter()
-            .map(|it: &PathBuf| {
-                let directory = resolve(Directory::repository(it));
-                let name = it.to_str().filter(|it| !context::is_path(it));
-                match name.filter(|_| directory.path.symlink_metadata().is_err()) {
-                    Some(name) => named(name, &directory.path, config, global, printer),
-                    None => Ok(directory),
-                }
-            })
-            .collect();
+    let mut paths = Vec::new();
+    for path in &args.paths {
+        let directory = resolve(Directory::repository(path), global);
+        let name = path.to_str().filter(|it| !context::is_path(it));
+        paths.push(match name.filter(|_| directory.path.symlink_metadata().is_err()) {
+            Some(name) => find_skill(name, &directory.path, config, global, printer)?,
+            None => directory,
+        });
     }
-    let directories = context::directories(config, global).into_iter().map(resolve);
-    let (there, missing): (Vec<_>, Vec<_>) = directories.partition(|it| it.path.exists());
+    if !paths.is_empty() {
+        return Ok(paths);
+    }
+    let directories = context::directories(config, global).into_iter();
+    let (there, missing): (Vec<_>, Vec<_>) =
+        directories.map(|it| resolve(it, global)).partition(|it| it.path.exists());
     for directory in missing.iter().filter(|it| !it.optional && !there.is_empty()) {
         printer.warning(&format!("`{}` does not exist", directory.path.display()));
     }
     Ok(if there.is_empty() { missing } else { there })
 }
 
+fn resolve(directory: Directory, global: &Global) -> Directory {
+    Directory { path: context::resolve(&directory, global), ..directory }
+}
+
 /// Returns the folder of a skill by name, if there is no such path.
-fn named(
+fn find_skill(
     name: &str,
     path: &Path,
     config: &Config,
@@ -184,7 +194,7 @@ fn named(
         printer.note(&format!("checking `{name}` in `{}`", folder.display()));
         return Ok(Directory::repository(folder));
     }
-    let fault = CliError::unable(format!(
+    let fault = CliError::new(format!(
         "`{name}` is neither a path nor a skill in the searched directories"
     ));
     let near =
@@ -201,7 +211,7 @@ fn no_skill(path: &Path, paths: usize) -> CliError {
         1 => String::new(),
         _ => format!(" or in {} other places", paths - 1),
     };
-    CliError::unable(format!("there is no skill in `{}`{more}", path.display()))
+    CliError::new(format!("there is no skill in `{}`{more}", path.display()))
         .hint("a skill is a folder with a `SKILL.md`; build output and files ignored by git are searched only if given explicitly")
 }
 
@@ -229,7 +239,7 @@ fn add_dangers(checked: &mut CheckResult, profile: Profile) {
     }
 }
 
-fn show(
+fn print_findings(
     checked: &CheckResult,
     args: &FixArgs,
     is_folded: bool,
@@ -237,20 +247,21 @@ fn show(
     render: impl Fn(&Finding, &Printer) -> String,
 ) -> Result<()> {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    let shown = || checked.findings.iter().filter(|it| it.severity >= least);
+    let shown = checked.findings.iter().filter(|it| it.severity >= least);
     let all: Vec<Cow<'_, Finding>> = match is_folded {
-        true => fold_findings(shown(), checked.files.iter().filter_map(|it| it.path.parent())),
-        false => shown().map(Cow::Borrowed).collect(),
+        true => {
+            let folders = checked.files.iter().filter_map(|it| it.path.parent());
+            fold_findings(shown.clone(), folders)
+        }
+        false => shown.clone().map(Cow::Borrowed).collect(),
     };
     for finding in &all {
         printer.line(render(finding, printer))?;
     }
     printer.flush()?;
-    let of = |severity: Severity| {
-        checked.findings.iter().filter(|it: &&Finding| it.severity == severity).count()
-    };
-    let (errors, warnings, infos) =
-        (of(Severity::Error), of(Severity::Warning), of(Severity::Info));
+    let severities = [Severity::Error, Severity::Warning, Severity::Info];
+    let [errors, warnings, infos] = severities
+        .map(|severity| checked.findings.iter().filter(|it| it.severity == severity).count());
     let mut words = format!("{} checked: ", count(checked.skills, "skill"));
     words.push_str(&match (errors, warnings) {
         (0, 0) if args.dry_run => "nothing".to_owned(),
@@ -267,7 +278,7 @@ fn show(
         words.push_str(&format!("; {infos} info {messages} hidden, `-v` shows {them}"));
     }
     printer.note(&words);
-    if let Some(finding) = shown().rev().max_by_key(|it| it.severity) {
+    if let Some(finding) = shown.rev().max_by_key(|it| it.severity) {
         printer
             .note(&format!("`prowess rule {}` explains it, and how to fix it", finding.rule.code));
     }

@@ -2,7 +2,7 @@ use std::io::{self, IsTerminal as _};
 
 use anyhow::Result;
 use prowess::{did_you_mean, nearest};
-use prowess_cli::settings::{Config, SettingOrigin, ShownSetting};
+use prowess_cli::settings::{Config, SettingInfo, SettingOrigin};
 use prowess_runtime::{ApprovalStore, AuditLog};
 use serde_json::{Value as Json, json};
 
@@ -11,7 +11,7 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     completion, context, host,
-    markdown::wrapped,
+    markdown::wrap,
     printer::{self, Printer},
     safe,
 };
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     if args.path {
-        return path(global, printer);
+        return print_path(global, printer);
     }
     if args.schema {
         printer.document(&Config::schema())?;
@@ -58,18 +58,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if args.approve {
         return approve(&config, args.yes, printer);
     }
-    context::note_ignored_settings(&config, printer);
+    context::explain_ignored_settings(&config, printer);
     let all = config.settings();
-    let settings: Vec<&ShownSetting> = all
+    let settings: Vec<&SettingInfo> = all
         .iter()
-        .filter(|it: &&ShownSetting| match args.key.as_deref() {
+        .filter(|it: &&SettingInfo| match args.key.as_deref() {
             None => true,
             Some(key) => it.key == key || it.key.split('.').next() == Some(key),
         })
         .collect();
     if let (true, Some(key)) = (settings.is_empty(), &args.key) {
-        printer.fault(&format!("there is no setting `{key}`"));
-        printer.hint(&near(key, &all));
+        printer.error_text(&format!("there is no setting `{key}`"));
+        printer.hint(&near_settings(key, &all));
         return Ok(ExitStatus::Failure);
     }
     if printer.json {
@@ -80,23 +80,23 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     match (&args.key, &settings[..]) {
         (Some(key), [setting]) if setting.key == key => explain(setting, printer)?,
-        _ => table(&settings, printer)?,
+        _ => print_table(&settings, printer)?,
     }
     printer.flush()?;
     if config.files.is_empty() && args.key.is_none() {
         let places = context::places(global).candidates();
         printer.note("no `prowess.toml` was found, so these are the defaults; looked for");
         for place in places {
-            printer.told(&format!("  {}", place.display()));
+            printer.dimmed_note(&format!("  {}", place.display()));
         }
     }
     Ok(ExitStatus::Success)
 }
 
 /// Prints the path of the user's own file, whether or not it exists.
-fn path(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
+fn print_path(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(path) = context::places(global).user_file() else {
-        let fault = CliError::unable("there is no home directory to keep settings in");
+        let fault = CliError::new("there is no home directory to keep settings in");
         return Err(fault.hint("set `HOME` or `XDG_CONFIG_HOME`").into());
     };
     let exists = path.exists();
@@ -117,7 +117,7 @@ fn path(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
 /// content.
 fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(project) = &config.project else {
-        printer.fault("there is no project `prowess.toml` here or above");
+        printer.error_text("there is no project `prowess.toml` here or above");
         return Ok(ExitStatus::Failure);
     };
     let asked: Vec<_> = config.ignored.iter().filter(|it| it.can_be_approved).collect();
@@ -136,13 +136,13 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStat
     }
     if !asked.is_empty() {
         let Some(state) = host::state() else {
-            return Err(CliError::unable("there is no directory to keep the approval in").into());
+            return Err(CliError::new("there is no directory to keep the approval in").into());
         };
         let (store, audit) = (ApprovalStore::at(&state), AuditLog::at(state));
         store.approve_settings(&project.path, &project.digest, "config --approve", &audit);
         let warnings = [audit.take_warnings(), store.take_warnings()].concat();
         if !warnings.is_empty() {
-            return Err(CliError::unable(warnings.join("; ")).into());
+            return Err(CliError::new(warnings.join("; ")).into());
         }
     }
     if printer.json {
@@ -163,7 +163,8 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStat
     let servers = config.servers.value.0.iter().filter(|it| !it.is_trusted);
     let servers: Vec<_> = servers.map(|it| format!("`{}`", it.description.name)).collect();
     if !servers.is_empty() {
-        let (servers, list) = (servers.join(", "), printer.led("`prowess servers`"));
+        let (servers, list) =
+            (servers.join(", "), printer.with_directory_flags("`prowess servers`"));
         printer.note(&format!(
             "its servers are not included: {servers}; {list} asks about each before starting it"
         ));
@@ -174,19 +175,19 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStat
 /// Asks the person at the terminal to approve the requests of a project's file.
 fn is_agreed(path: &str) -> Result<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let fault = CliError::unable("there is no terminal to ask at, so nothing was approved");
+        let fault = CliError::new("there is no terminal to ask at, so nothing was approved");
         return Err(fault.hint("read the file, then run `prowess config --approve --yes`").into());
     }
     let path = safe::line(path);
-    Ok(printer::confirm(&format!("Accept these of `{path}` until it changes?"))? == Some(true))
+    Ok(printer::confirm(&format!("Accept these settings of `{path}` until it changes?"))?
+        == Some(true))
 }
 
 /// Returns a hint with the settings nearest to an unknown key.
-fn near(key: &str, all: &[ShownSetting]) -> String {
+fn near_settings(key: &str, all: &[SettingInfo]) -> String {
     let last = key.rsplit('.').next().unwrap_or(key);
-    let name = |it: &ShownSetting| it.key.rsplit('.').next() == Some(last);
-    let same: Vec<String> =
-        all.iter().filter(|it| name(it)).map(|it| format!("`{}`", it.key)).collect();
+    let same = all.iter().map(|it| it.key).filter(|it| it.rsplit('.').next() == Some(last));
+    let same: Vec<String> = same.map(|it| format!("`{it}`")).collect();
     let table = nearest(key, all.iter().filter_map(|it| it.key.split('.').next()));
     match table.filter(|_| !key.contains('.')).or_else(|| nearest(key, all.iter().map(|it| it.key)))
     {
@@ -196,7 +197,7 @@ fn near(key: &str, all: &[ShownSetting]) -> String {
     }
 }
 
-fn setting_json(it: &ShownSetting) -> Json {
+fn setting_json(it: &SettingInfo) -> Json {
     json!({
         "key": it.key,
         "value": it.value,
@@ -211,10 +212,10 @@ fn setting_json(it: &ShownSetting) -> Json {
 }
 
 /// Prints everything about one setting.
-fn explain(it: &ShownSetting, printer: &mut Printer) -> Result<()> {
+fn explain(it: &SettingInfo, printer: &mut Printer) -> Result<()> {
     let width = printer.width.unwrap_or(100).clamp(30, 100);
     printer.line(format_args!("{} = {}", printer.name(it.key), safe::line(&it.text)))?;
-    for line in wrapped(it.about, width - 2, "") {
+    for line in wrap(it.about, width - 2, "") {
         printer.line(format_args!("  {line}"))?;
     }
     printer.line("")?;
@@ -224,11 +225,11 @@ fn explain(it: &ShownSetting, printer: &mut Printer) -> Result<()> {
         ("default", it.default.clone()),
         ("type", it.kind.clone()),
         ("user's file", format!("yes{flag}")),
-        ("project's file", it.project.meaning().to_owned()),
+        ("project's file", it.project.phrase().to_owned()),
     ];
     for (name, text) in rows {
         let name = format!("{name}:");
-        let lines = wrapped(&safe::line(&text), width - 18, "");
+        let lines = wrap(&safe::line(&text), width - 18, "");
         let text = lines.join(&format!("\n{}", " ".repeat(18)));
         printer.line(format_args!("  {}{text}", printer.dim(&format!("{name:<16}"))))?;
     }
@@ -241,7 +242,7 @@ fn explain(it: &ShownSetting, printer: &mut Printer) -> Result<()> {
 
 /// Prints two lines per setting: key, value and origin unless it is the default; then its
 /// description.
-fn table(settings: &[&ShownSetting], printer: &mut Printer) -> Result<()> {
+fn print_table(settings: &[&SettingInfo], printer: &mut Printer) -> Result<()> {
     for it in settings {
         let value = safe::line(&it.text).into_owned();
         let line = match it.origin {
@@ -261,7 +262,7 @@ fn table(settings: &[&ShownSetting], printer: &mut Printer) -> Result<()> {
         };
         printer.line(format_args!("{} = {line}", printer.name(it.key)))?;
         let width = printer.width.map_or(usize::MAX, |it| it.saturating_sub(4).max(20));
-        for line in wrapped(it.about, width, "") {
+        for line in wrap(it.about, width, "") {
             printer.line(format_args!("    {line}"))?;
         }
     }

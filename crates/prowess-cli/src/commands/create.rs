@@ -13,7 +13,7 @@ use prowess_runtime::{
 };
 use serde_json::Value as Json;
 
-use super::{report_store_error, show_entry};
+use super::{print_record, report_store_error};
 use crate::{
     ExitStatus, arguments::Global, cli_error::CliError, context, input, printer::Printer, trust,
 };
@@ -56,17 +56,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let kind = type_from_word(&args.kind)?;
     let definition = match definition(args, kind, global) {
         Ok(definition) => definition,
-        Err(error) => return Ok(at_fault(&error, printer)),
+        Err(error) => return Ok(report_error(&error, printer)),
     };
     let parameters = match &args.parameters {
         None => None,
-        Some(text) => match schema(text, global) {
+        Some(text) => match read_schema(text, global) {
             Ok(schema) => Some(schema),
-            Err(error) => return Ok(at_fault(&error, printer)),
+            Err(error) => return Ok(report_error(&error, printer)),
         },
     };
     if args.tags.iter().any(|it| it.trim().is_empty()) {
-        return Ok(at_fault(&anyhow::anyhow!("a tag is empty: write `--tags one,two`"), printer));
+        return Ok(report_error(
+            &anyhow::anyhow!("a tag is empty: write `--tags one,two`"),
+            printer,
+        ));
     }
     let manifest = Manifest {
         name: args.name.as_str().into(),
@@ -80,7 +83,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let entry = SkillRecord { manifest, definition, parameters, folder: None };
     if let Err(error) = check_record(&entry) {
         let error = error.into();
-        let status = at_fault(&error, printer);
+        let status = report_error(&error, printer);
         if let Some(name) = bare_name(&error).filter(|_| kind == Type::Template) {
             printer.hint(&format!(
                 "`{{{{.{name}}}}}` is replaced by the value of the parameter `{name}`"
@@ -88,11 +91,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         return Ok(status);
     }
-    let shelf = context::shelf_or_here(global, printer)?;
-    match shelf.store.create(&entry) {
+    let target = context::target_store_or_here(global, printer)?;
+    match target.store.create(&entry) {
         Ok(entry) => {
-            show_entry(&entry, &shelf, printer)?;
-            let folder = shelf.document(&entry);
+            print_record(&entry, &target, printer)?;
+            let folder = target.document(&entry);
             let profile = global.profile.into();
             // Infos are as often about text that this command generated.
             let least = if printer.verbose { Severity::Info } else { Severity::Warning };
@@ -103,13 +106,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.note(&format!("`{}` is active", args.name));
             if matches!(&entry.definition, Definition::Instruction { content } if content.trim().is_empty())
             {
-                let path = shelf.document(&entry);
+                let path = target.document(&entry);
                 printer.warning(&format!(
                     "it has no instructions yet; add them to `{}`",
                     path.display()
                 ));
             }
-            if trust::is_needed(&shelf.path, global) {
+            if trust::is_needed(&target.path, global) {
                 printer.note("`prowess run` will ask whether you trust this project; `prowess trust .` trusts it now");
             }
             Ok(ExitStatus::Success)
@@ -118,9 +121,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
 }
 
-fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> ExitStatus {
+fn report_error(error: &anyhow::Error, printer: &mut Printer) -> ExitStatus {
     if let Some(fault) = error.downcast_ref::<CliError>() {
-        fault.tell(printer);
+        fault.print(printer);
         return fault.status;
     }
     printer.error(error);
@@ -147,9 +150,9 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
         return Ok(definition_from_json(kind, &json)?);
     }
     let text = match &args.file {
-        Some(path) if path != Path::new("-") => file(path, global)?,
+        Some(path) if path != Path::new("-") => read_file(path, global)?,
         None if io::stdin().is_terminal() => String::new(),
-        _ => text(io::stdin().lock(), "standard input")?,
+        _ => read_text(io::stdin().lock(), "standard input")?,
     };
     // JSON of the right shape is a definition; a composite can be nothing else.
     let json = strict_json(&text);
@@ -164,14 +167,14 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
         (Type::Instruction, _) => Definition::Instruction { content: text },
         (_, _) if text.trim().is_empty() => {
             let hint = "use `--definition`, `--file` or standard input";
-            bail!(CliError::typed(format!("a {kind} skill needs a definition")).hint(hint))
+            bail!(CliError::invalid_input(format!("a {kind} skill needs a definition")).hint(hint))
         }
         (Type::Script, _) if let Some(interpreter) = other_interpreter(&text) => {
             let hint = "put it into `scripts/` of an instruction skill, and run it with `prowess run NAME --script scripts/FILE`";
             let message = format!(
                 "a script skill must be a shell script, but this one is for `{interpreter}`"
             );
-            bail!(CliError::typed(message).hint(hint))
+            bail!(CliError::invalid_input(message).hint(hint))
         }
         (Type::Script, _) => Definition::Script { script: text },
         (Type::Template, _) => Definition::Template { template: text },
@@ -191,9 +194,9 @@ fn other_interpreter(script: &str) -> Option<&str> {
     (!interpreter.ends_with("sh")).then_some(interpreter)
 }
 
-fn schema(text: &str, global: &Global) -> Result<Json> {
+fn read_schema(text: &str, global: &Global) -> Result<Json> {
     let text = match text.strip_prefix('@') {
-        Some(path) => file(Path::new(path), global)?,
+        Some(path) => read_file(Path::new(path), global)?,
         None => text.to_owned(),
     };
     let json = strict_json(&text).context("`--parameters` is not JSON")?;
@@ -203,13 +206,13 @@ fn schema(text: &str, global: &Global) -> Result<Json> {
     Ok(json)
 }
 
-fn file(path: &Path, global: &Global) -> Result<String> {
+fn read_file(path: &Path, global: &Global) -> Result<String> {
     let path = global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
     let shown = path.display().to_string();
-    text(input::open(&path)?, &shown)
+    read_text(input::open(&path)?, &shown)
 }
 
-fn text(from: impl Read, shown: &str) -> Result<String> {
+fn read_text(from: impl Read, shown: &str) -> Result<String> {
     let mut bytes = Vec::new();
     from.take(MAX_SIZE + 1)
         .read_to_end(&mut bytes)

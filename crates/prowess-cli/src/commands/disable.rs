@@ -1,7 +1,7 @@
 use anyhow::Result;
 use prowess_runtime::Store as _;
 
-use super::{report_missing_skill, show_entry};
+use super::{print_record, report_missing_skill};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer};
 
 /// Disable a skill without removing it
@@ -13,10 +13,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    let shelf = context::shelf_of(&args.name, global, printer)?;
-    match shelf.store.deactivate(&args.name) {
+    let target = context::store_of_skill(&args.name, global, printer)?;
+    match target.store.deactivate(&args.name) {
         Ok(entry) => {
-            show_entry(&entry, &shelf, printer)?;
+            print_record(&entry, &target, printer)?;
             printer.note(&format!(
                 "`{}` is disabled for Prowess; other clients still load it",
                 args.name

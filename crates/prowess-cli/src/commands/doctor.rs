@@ -12,13 +12,14 @@ use prowess::{
     CLIENTS, Checkup, Client, Directory, ExaminedSkill, Severity, Surroundings, client,
     did_you_mean, examine, installed, nearest,
 };
+use serde_json::Value as Json;
 
-pub(super) use self::lines::{whole, wrapped};
+pub(super) use self::lines::{unbroken, wrap_words};
 use self::{
-    asked::{chosen, folder_of, plugin_of},
+    asked::{find_skills, plugin_of, skill_folder},
     document::document,
-    matrix::matrix,
-    page::{overview, print_needs, section},
+    matrix::print_matrix,
+    page::{print_needs, print_overview, print_skill},
 };
 use crate::{
     ExitStatus,
@@ -27,7 +28,7 @@ use crate::{
     completion, context, host,
     needs::SkillNeeds,
     printer::Printer,
-    surroundings::{absolute, plugins, surroundings},
+    surroundings::{absolute, plugin_directory, surroundings},
 };
 
 /// Show which installed clients load your skills, and why others do not
@@ -40,7 +41,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of a skill, the path of its folder or file, or a folder to search, as with `--dir`
-    #[arg(add = completion::examined())]
+    #[arg(add = completion::examined_skills())]
     name: Option<String>,
     /// Include every known client, not only those installed here
     #[arg(long, conflicts_with = "client")]
@@ -57,13 +58,13 @@ pub(crate) struct Args {
 const SHOWN: usize = 10;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    context::find_typed(global)?;
-    let named = named(&args.client)?;
+    context::check_typed_directories(global)?;
+    let named = find_clients(&args.client)?;
     let name = args.name.as_deref();
     let searched = name.filter(|it| asked::is_folder_of_skills(it, global));
     let global = &context::with_paths(global, searched.map(PathBuf::from).as_slice());
     let name = name.filter(|_| searched.is_none());
-    let folder = name.map(|it| folder_of(it, global)).transpose()?.flatten();
+    let folder = name.map(|it| skill_folder(it, global)).transpose()?.flatten();
     let typed = folder.as_deref().filter(|_| name.is_some_and(context::is_path));
     let (surroundings, project) = surroundings(global, typed)?;
     if let Some(project) = project {
@@ -75,27 +76,30 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         (true, false) => installed_or_all(&surroundings, printer),
     };
     let mut others: Vec<Directory> = folder.iter().map(Directory::new).collect();
-    others.extend(configured(global, printer)?);
+    others.extend(configured_directories(global, printer)?);
     if name.is_some() {
         // A skill that the judged clients do not see may be in the directory of another.
         others.extend(surroundings.here().into_iter().filter(|it| it.path.exists()));
     }
-    let checkup = printer.during("examining skills", || examine(&clients, &surroundings, &others));
+    let checkup =
+        printer.with_progress("examining skills", || examine(&clients, &surroundings, &others));
     let chosen = match name {
-        Some(name) => chosen(&checkup, name, folder.as_deref())?,
+        Some(name) => find_skills(&checkup, name, folder.as_deref())?,
         None => checkup.skills.iter().collect(),
     };
     let is_asked = !args.client.is_empty();
     if printer.json {
-        let needs =
-            |it: &ExaminedSkill| name.and_then(|_| needs_of(it, global)).map(|it| it.json());
-        printer.document(&document(&checkup, &chosen, &clients, &surroundings, &needs))?;
+        let needs: Vec<Option<Json>> = match name {
+            Some(_) => chosen.iter().map(|it| Some(needs_of(it, global)?.json())).collect(),
+            None => vec![None; chosen.len()],
+        };
+        printer.document(&document(&checkup, &chosen, &clients, &surroundings, needs))?;
     } else if name.is_some() {
         for (number, skill) in chosen.iter().enumerate() {
             if number > 0 {
                 printer.line("")?;
             }
-            section(skill, &checkup.crowded, printer)?;
+            print_skill(skill, &checkup.crowded, printer)?;
             if let Some(needs) = needs_of(skill, global) {
                 print_needs(&skill.name, &needs, printer)?;
             }
@@ -105,9 +109,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.note(&format!("it is part of the plugin in `{plugin}`; what clients load from plugins is not examined"));
         }
     } else {
-        overview(&checkup, &clients, is_asked, printer)?;
+        print_overview(&checkup, &clients, is_asked, printer)?;
         if args.table {
-            matrix(&checkup.skills, &clients, printer)?;
+            print_matrix(&checkup.skills, &clients, printer)?;
         }
     }
     printer.flush()?;
@@ -115,14 +119,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if !is_asked {
         note_unjudged(&clients, printer);
     }
-    if let Some(plugins) = plugins(&surroundings).filter(|_| name.is_none()) {
+    if let Some(plugins) = plugin_directory(&surroundings).filter(|_| name.is_none()) {
         let plugins = plugins.display();
         printer.note(&format!("skills of plugins are not examined (`{plugins}`)"));
     }
     let diagnoses = chosen.iter().flat_map(|it| &it.diagnoses);
     let is_refused =
         diagnoses.into_iter().any(|it| it.is_fault() || is_asked && it.verdict.is_fault());
-    let is_unread = name.is_none() && is_unread(&checkup);
+    let is_unread = name.is_none() && has_unread(&checkup);
     Ok(if is_refused || is_unread { ExitStatus::Failure } else { ExitStatus::Success })
 }
 
@@ -161,7 +165,10 @@ fn note_unjudged(clients: &[&'static Client], printer: &mut Printer) {
 }
 
 /// Returns the configured directories, without missing ones of presets.
-pub(super) fn configured(global: &Global, printer: &mut Printer) -> Result<Vec<Directory>> {
+pub(super) fn configured_directories(
+    global: &Global,
+    printer: &mut Printer,
+) -> Result<Vec<Directory>> {
     let config = context::config(global)?;
     context::note_ignored_settings(&config, printer);
     let mut directories = Vec::new();
@@ -174,7 +181,7 @@ pub(super) fn configured(global: &Global, printer: &mut Printer) -> Result<Vec<D
 }
 
 /// Returns the names and paths of the skills in configured directories and those of clients.
-pub(crate) fn names(global: &Global) -> Result<Vec<(String, String)>> {
+pub(crate) fn skill_names(global: &Global) -> Result<Vec<(String, String)>> {
     let (surroundings, _) = surroundings(global, None)?;
     let config = context::config(global)?;
     let others = config.directories().into_iter().map(|it| {
@@ -188,12 +195,12 @@ pub(crate) fn names(global: &Global) -> Result<Vec<(String, String)>> {
 }
 
 /// Returns whether some skills could not be read.
-fn is_unread(checkup: &Checkup) -> bool {
+fn has_unread(checkup: &Checkup) -> bool {
     checkup.findings.iter().any(|it| it.severity == Severity::Error)
 }
 
 /// Returns the clients of these names, each once.
-fn named(names: &[String]) -> Result<Vec<&'static Client>, CliError> {
+fn find_clients(names: &[String]) -> Result<Vec<&'static Client>, CliError> {
     let mut clients: Vec<&'static Client> = Vec::new();
     for name in names {
         let client = client(name).ok_or_else(|| no_client(name))?;
@@ -205,17 +212,18 @@ fn named(names: &[String]) -> Result<Vec<&'static Client>, CliError> {
 }
 
 fn no_client(name: &str) -> CliError {
-    let known = || CLIENTS.iter().map(|it| it.name);
-    let fault = CliError::unable(format!("there is no client `{name}`"));
+    let known: Vec<&str> = CLIENTS.iter().map(|it| it.name).collect();
     // The maker's name for it, as somebody would type it.
     let labels: Vec<String> =
         CLIENTS.iter().map(|it| it.label.to_lowercase().replace(' ', "-")).collect();
-    match nearest(name, known()).or_else(|| {
+    let near = nearest(name, known.iter().copied()).or_else(|| {
         let near = nearest(name, labels.iter().map(String::as_str))?;
-        known().nth(labels.iter().position(|it| it == near)?)
-    }) {
+        Some(known[labels.iter().position(|it| it == near)?])
+    });
+    let fault = CliError::new(format!("there is no client `{name}`"));
+    match near {
         Some(near) => fault.hint(did_you_mean(near)),
-        None => fault.hint(format!("there are {}", known().collect::<Vec<_>>().join(", "))),
+        None => fault.hint(format!("there are {}", known.join(", "))),
     }
 }
 

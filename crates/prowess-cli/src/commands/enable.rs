@@ -1,22 +1,22 @@
 use anyhow::Result;
 use prowess_runtime::Store as _;
 
-use super::{report_missing_skill, show_entry};
+use super::{print_record, report_missing_skill};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer};
 
 /// Enable a skill
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of the skill
-    #[arg(add = completion::disabled())]
+    #[arg(add = completion::disabled_skills())]
     name: String,
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    let shelf = context::shelf_of(&args.name, global, printer)?;
-    match shelf.store.activate(&args.name) {
+    let target = context::store_of_skill(&args.name, global, printer)?;
+    match target.store.activate(&args.name) {
         Ok(entry) => {
-            show_entry(&entry, &shelf, printer)?;
+            print_record(&entry, &target, printer)?;
             printer.note(&format!("`{}` is active", args.name));
             Ok(ExitStatus::Success)
         }

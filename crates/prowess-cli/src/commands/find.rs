@@ -19,9 +19,9 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{count, plural};
 use crate::{
     ExitStatus,
-    arguments::{Global, StrategyName, share},
+    arguments::{Global, StrategyName, parse_ratio},
     context, host,
-    markdown::wrapped,
+    markdown::wrap,
     printer::{LONG, Printer},
     safe,
 };
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     queries: Option<String>,
     /// Maximum number of skills, 1 to 100 [default: 5, or 10 with `--queries`]
-    #[arg(long, value_name = "N", value_parser = top)]
+    #[arg(long, value_name = "N", value_parser = parse_top)]
     top: Option<u8>,
     /// Print only the names, one per line
     #[arg(long, conflicts_with_all = ["json", "queries", "why"])]
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "STRATEGY")]
     strategy: Option<StrategyName>,
     /// Minimum confidence, from 0 to 1 [default: 0]
-    #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
+    #[arg(long, value_name = "C", value_parser = parse_ratio, allow_negative_numbers = true)]
     threshold: Option<Ratio>,
     /// Also match by meaning, with a file of word vectors in the text format of word2vec, GloVe or fastText
     #[arg(long, value_name = "FILE")]
@@ -83,7 +83,7 @@ pub(crate) struct Args {
 }
 
 /// Parses a number from 1 to 100.
-fn top(text: &str) -> Result<u8, &'static str> {
+fn parse_top(text: &str) -> Result<u8, &'static str> {
     let number = text.parse().ok().filter(|it| (1..=100).contains(it));
     number.ok_or("must be from 1 to 100")
 }
@@ -91,19 +91,19 @@ fn top(text: &str) -> Result<u8, &'static str> {
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let query = args.query.join(" ");
     if args.queries.is_none() && query.trim().is_empty() {
-        printer.fault("the request is empty");
+        printer.error_text("the request is empty");
         printer.hint("describe what you want to do, as in `prowess find open a pull request`");
         return Ok(ExitStatus::Error);
     }
-    let requests = args.queries.as_deref().map(open).transpose()?;
+    let requests = args.queries.as_deref().map(open_requests).transpose()?;
     let config = context::config(global)?;
-    let library = context::embedding_library(global, args.embeddings.as_deref(), printer)?;
+    let library = context::library_with_vectors(global, args.embeddings.as_deref(), printer)?;
     context::note_left_out(&library, printer);
     let library = context::leak(host::without_denied(library, &config, printer));
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
     let Matching { strategy, threshold: activation, .. } = config.matching();
     // A search shows weak matches too, unless a threshold is set.
-    let threshold = args.threshold.or(config.matching.threshold.given().copied());
+    let threshold = args.threshold.or(config.matching.threshold.explicit().copied());
     let finder = Finder {
         library,
         args,
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 /// Opens a file, or stdin for `-`.
-fn open(path: &str) -> Result<Box<dyn BufRead>> {
+fn open_requests(path: &str) -> Result<Box<dyn BufRead>> {
     if path == "-" {
         return Ok(Box::new(io::stdin().lock()));
     }
@@ -226,7 +226,7 @@ impl<'a> Finder<'a> {
     }
 
     fn answer(&self, query: &str, printer: &mut Printer) -> Result<ExitStatus> {
-        let (found, unknown) = (self.find(query), self.unknown(query));
+        let (found, unknown) = (self.find(query), self.unknown_mentions(query));
         if printer.json {
             let query = Some(query);
             printer.document(&AnswerJson { query, ..answer_json(&found, &unknown) })?;
@@ -236,7 +236,7 @@ impl<'a> Finder<'a> {
             }
         } else {
             let shown = if printer.is_terminal { self.without_tail(&found) } else { &found };
-            self.table(shown, printer)?;
+            self.print_table(shown, printer)?;
             let hidden = found.len() - shown.len();
             if hidden > 0 {
                 printer.flush()?;
@@ -246,14 +246,14 @@ impl<'a> Finder<'a> {
             }
         }
         printer.flush()?;
-        context::unknown(&unknown, printer);
+        context::warn_about_unknown(&unknown, printer);
         if !found.is_empty() {
             if found.iter().all(|it| it.is_below) {
                 printer.note(ALL_BELOW);
             }
             return Ok(ExitStatus::Success);
         }
-        printer.fault(&format!("no skill matches `{}`", safe::cut(query, 60)));
+        printer.error_text(&format!("no skill matches `{}`", safe::cut(query, 60)));
         printer.hint("`prowess list` lists all skills");
         Ok(ExitStatus::Failure)
     }
@@ -278,16 +278,16 @@ impl<'a> Finder<'a> {
             if text.trim_ascii().is_empty() {
                 continue;
             }
-            match request(text) {
+            match parse_request(text) {
                 Ok(Request { id, query }) => {
-                    let (found, unknown) = (self.find(&query), self.unknown(&query));
+                    let (found, unknown) = (self.find(&query), self.unknown_mentions(&query));
                     let answer = AnswerJson { id: Some(id), ..answer_json(&found, &unknown) };
                     printer.json_line(&answer)?;
                     printer.flush()?;
                 }
                 Err(error) => {
                     printer.progress_ends();
-                    printer.fault(&format!("{file}:{number}: {error}"));
+                    printer.error_text(&format!("{file}:{number}: {error}"));
                     status = ExitStatus::Failure;
                 }
             }
@@ -334,14 +334,14 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns the mentions of a request that are not enabled skills.
-    fn unknown(&self, query: &str) -> Vec<Unknown> {
+    fn unknown_mentions(&self, query: &str) -> Vec<Unknown> {
         let mentions = Matching { strategy: Strategy::Explicit, ..Matching::default() };
         activate(self.library, query, &mentions).unknown
     }
 
     /// Prints one line per skill: name, confidence, level and description, which is below on a
     /// narrow terminal; then the remarks.
-    fn table(&self, found: &[FoundMatch<'_>], printer: &mut Printer) -> Result<()> {
+    fn print_table(&self, found: &[FoundMatch<'_>], printer: &mut Printer) -> Result<()> {
         let names: Vec<String> = found
             .iter()
             .map(|it| safe::line(&self.library.address(it.fit.skill)).into_owned())
@@ -362,14 +362,14 @@ impl<'a> Finder<'a> {
             let remarks = found.remarks(is_all_below && printer.is_terminal);
             if !printer.is_terminal {
                 let fields = [percent.trim(), found.level, &description].join("\t");
-                let why = reasons(found, usize::MAX);
+                let why = reason_lines(found, usize::MAX);
                 let more = remarks.iter().map(String::as_str).chain(why.iter().map(|it| it.trim()));
                 let more: String = more.map(|it| format!("\t{it}")).collect();
                 printer.line(format_args!("{}\t{fields}{more}", printer.name(&name)))?;
                 continue;
             }
             let width = printer.width.unwrap_or(USUAL);
-            let why = reasons(found, width);
+            let why = reason_lines(found, width);
             // A skill has two lines, plus the requested remarks.
             let lines = if remarks.is_empty() { 2 } else { 1 };
             if width >= taken + NARROW {
@@ -397,7 +397,7 @@ impl<'a> Finder<'a> {
 }
 
 /// Parses a line of `--queries`.
-fn request(line: &[u8]) -> Result<Request<'_>, String> {
+fn parse_request(line: &[u8]) -> Result<Request<'_>, String> {
     if !line.trim_ascii_start().starts_with(b"{") {
         return Err("the line is not a JSON object".to_owned());
     }
@@ -408,7 +408,7 @@ fn request(line: &[u8]) -> Result<Request<'_>, String> {
 }
 
 /// Returns the reasons for a match, in lines of this width.
-fn reasons(found: &FoundMatch<'_>, width: usize) -> Vec<String> {
+fn reason_lines(found: &FoundMatch<'_>, width: usize) -> Vec<String> {
     let Some(why) = &found.why else { return Vec::new() };
     let tier = Some(found.fit.tier).filter(|it| *it > Tier::Evidence);
     let mut words: Vec<String> = tier.map(|it| it.as_str().to_owned()).into_iter().collect();
@@ -416,7 +416,7 @@ fn reasons(found: &FoundMatch<'_>, width: usize) -> Vec<String> {
     if why.len() > REASONS {
         words.push(format!("{} more", count(why.len() - REASONS, "word")));
     }
-    let lines = wrapped(&words.join(", "), width - 2, "");
+    let lines = wrap(&words.join(", "), width - 2, "");
     lines.iter().filter(|it| !it.is_empty()).map(|it| format!("  {it}")).collect()
 }
 

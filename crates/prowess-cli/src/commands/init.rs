@@ -29,12 +29,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let path = global.cwd.as_deref().unwrap_or(Path::new("")).join(NAME);
     let shown = path.display();
     if path.symlink_metadata().is_ok() {
-        printer.fault(&format!("`{shown}` exists already"));
+        printer.error_text(&format!("`{shown}` exists already"));
         printer.hint("`prowess config` shows what it sets");
         return Ok(ExitStatus::Failure);
     }
     let before = context::config(global)?;
-    let directories = directories(global)?;
+    let directories = project_directories(global)?;
     let text = Config::starter(&directories);
     if !args.dry_run {
         write(&path, &text).with_context(|| format!("cannot write `{shown}`"))?;
@@ -59,20 +59,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         [] => {
             "no directory with skills was found here; `prowess new NAME` creates a skill".to_owned()
         }
-        found => format!("it names {}", context::coded(found)),
+        found => format!("it lists {}", context::quote_entries(found)),
     });
     if let Some(project) = &before.project {
         let above = project.path.display();
         printer.warning(&format!("`{above}` no longer applies here, because this file is nearer"));
     }
     // A problem with the file, such as that others can write it, is reported at once.
-    context::note_ignored_settings(&context::config(global)?, printer);
+    context::explain_ignored_settings(&context::config(global)?, printer);
     printer.note("next: `prowess list` shows the skills, `prowess config` the settings");
     Ok(ExitStatus::Success)
 }
 
 /// Returns the skills directories of clients in this project, relative to it.
-fn directories(global: &Global) -> Result<Vec<String>> {
+fn project_directories(global: &Global) -> Result<Vec<String>> {
     let (surroundings, _) = surroundings(global, None)?;
     let here = surroundings.here().into_iter().filter(|it| it.scope == Scope::Project);
     let inside =

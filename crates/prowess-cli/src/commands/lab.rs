@@ -19,7 +19,7 @@ use self::page::page;
 use super::{Readers, write_page};
 use crate::{
     ExitStatus,
-    arguments::{Global, share},
+    arguments::{Global, parse_ratio},
     cli_error::CliError,
     completion, context, features, host,
     printer::{LONG, Printer},
@@ -48,10 +48,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
     /// Minimum confidence of a match, from 0 to 1 [default: `matching.threshold`]
-    #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
+    #[arg(long, value_name = "C", value_parser = parse_ratio, allow_negative_numbers = true)]
     threshold: Option<Ratio>,
     /// Minimum share of evaluations that must pass, from 0 to 1 [default: 1]
-    #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_ratio, allow_negative_numbers = true)]
     min_pass: Option<Ratio>,
     /// Write an HTML report to this file; `-` prints it instead of the text report
     #[arg(long, value_name = "FILE")]
@@ -76,11 +76,11 @@ struct Report<'lib> {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     if args.html.is_some() && cfg!(not(feature = "agent")) {
-        return Err(CliError::unable(features::lacking("HTML page", "agent")).into());
+        return Err(CliError::new(features::missing_feature("HTML page", "agent")).into());
     }
     let is_printed = args.html.as_deref() == Some(Path::new("-"));
     if is_printed && printer.json {
-        let fault = CliError::unable("`--html -` prints the page, and `--json` a document");
+        let fault = CliError::new("`--html -` prints the page, and `--json` a document");
         return Err(fault.hint("name a file for the page").into());
     }
     let (folders, names): (Vec<&String>, Vec<&String>) =
@@ -93,17 +93,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let threshold = args.threshold.unwrap_or(config.matching.threshold.value);
     let lab = Lab { library, threshold: threshold.get() };
     if library.all().next().is_none() {
-        let fault = CliError::unable("there are no skills to examine");
+        let fault = CliError::new("there are no skills to examine");
         return Err(fault.hint("`prowess list` shows all skills, and what was left out").into());
     }
-    let chosen = chosen(library, &names)?;
+    let chosen = find_named(library, &names)?;
     let is_chosen =
         |it: &Skill| chosen.is_empty() || chosen.iter().any(|own| std::ptr::eq(*own, it));
-    let queries = args.queries.as_deref().map(|it| anyhow::Ok((it, read(it)?))).transpose()?;
+    let queries =
+        args.queries.as_deref().map(|it| anyhow::Ok((it, read_requests(it)?))).transpose()?;
 
     context::index(library, printer);
     let study = lab.study(&mut progress_callback("studying skills", printer), is_chosen);
-    let mut trials = printer.during("reading evaluations", || lab.evaluations(is_chosen));
+    let mut trials = printer.with_progress("reading evaluations", || lab.evaluations(is_chosen));
     if let Some((path, bytes)) = &queries {
         let about = if let [one] = chosen[..] { Some(one) } else { None };
         trials.extend(lab.trials(bytes, path, about));
@@ -129,19 +130,19 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if let Some(path) = file {
         printer.note(&format!("wrote `{}`", path.display()));
     }
-    Ok(if report.holds() { ExitStatus::Success } else { ExitStatus::Failure })
+    Ok(if report.has_passed() { ExitStatus::Success } else { ExitStatus::Failure })
 }
 
 impl Report<'_> {
     /// Returns whether enough evaluations pass, and all could be read.
-    fn holds(&self) -> bool {
+    fn has_passed(&self) -> bool {
         let (passed, all) = (self.evaluation.passed(), self.evaluation.tested.len());
         self.findings.is_empty() && passed as f64 >= self.least * all as f64
     }
 }
 
 /// Returns the named skills.
-fn chosen<'lib>(library: &'lib Library, names: &[&String]) -> Result<Vec<&'lib Skill>> {
+fn find_named<'lib>(library: &'lib Library, names: &[&String]) -> Result<Vec<&'lib Skill>> {
     Ok(names
         .iter()
         .map(|name: &&String| library.get(name).ok_or_else(|| context::no_skill(library, name)))
@@ -159,7 +160,7 @@ fn progress_callback(what: &str, printer: &mut Printer) -> impl FnMut(usize, usi
 }
 
 /// Reads a file of requests, or stdin for `-`.
-fn read(path: &Path) -> Result<Vec<u8>> {
+fn read_requests(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
         io::stdin().lock().take(MAX + 1).read_to_end(&mut bytes)

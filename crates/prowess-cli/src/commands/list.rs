@@ -16,7 +16,7 @@ use crate::{
     ExitStatus,
     arguments::Global,
     cli_error::CliError,
-    context::{self, quoted},
+    context::{self, shell_quote},
     printer::Printer,
     safe,
     skill_count::SkillCount,
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    find_name(&args.paths, global)?;
+    check_typed_directories(&args.paths, global)?;
     let global = &context::with_paths(global, &args.paths);
     if args.watch {
         return follow::follow(args, global, printer);
@@ -80,30 +80,31 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 /// Fails with a hint if the words are not directories but may mean a skill.
-fn find_name(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
+fn check_typed_directories(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
     let Some(words) = paths
         .iter()
-        .map(|it: &PathBuf| it.to_str().filter(|it| !context::is_path(it)).map(quoted))
+        .map(|it: &PathBuf| it.to_str().filter(|it| !context::is_path(it)).map(shell_quote))
         .collect::<Option<Vec<_>>>()
     else {
         return Ok(());
     };
-    let resolved = |it: &PathBuf| context::resolve(&Directory::new(it), global);
-    let Some(first) = paths.first().filter(|_| !paths.iter().any(|it| resolved(it).exists()))
-    else {
+    let resolved: Vec<PathBuf> =
+        paths.iter().map(|it| context::resolve(&Directory::new(it), global)).collect();
+    let (Some(first), Some(path)) = (paths.first(), resolved.first()) else { return Ok(()) };
+    if resolved.iter().any(|it| it.exists()) {
         return Ok(());
-    };
+    }
     let words = words.join(" ");
     let find = format!("`prowess find {words}` searches for skills");
     let is_one_word = paths.len() == 1 && !words.starts_with('\'');
-    let hint = match suggest::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
+    let hint = match suggest::path(path).filter(|it| Path::new(it).is_dir()) {
         Some(near) => format!("{} {find}", did_you_mean(near)),
         None if is_one_word => {
             format!("{find}, `prowess show {words}` shows the skill with that name")
         }
         None => find,
     };
-    Err(CliError::unable(format!("there is no directory `{}`", first.display())).hint(hint))
+    Err(CliError::new(format!("there is no directory `{}`", first.display())).hint(hint))
 }
 
 /// Prints the list as text.
@@ -114,21 +115,23 @@ fn print(
     global: &Global,
     printer: &mut Printer,
 ) -> Result<()> {
-    table(library, skills, printer)?;
+    print_table(library, skills, printer)?;
     printer.flush()?;
     let skill = context::config(global)?.skill;
     let is_all =
         skill.enabled.value && skill.include.value.is_none() && skill.exclude.value.is_empty();
-    summary(library, skills.len(), tag, is_all, printer);
+    print_summary(library, skills.len(), tag, is_all, printer);
     Ok(())
 }
 
 /// Returns a failure if a named path is not a directory.
 fn status(library: &Library) -> ExitStatus {
-    let is_unread = |it: &Finding| it.rule.code == "directory-unreadable";
     let is_empty = library.all().next().is_none();
-    let is_unread = is_empty && library.findings().iter().any(is_unread);
-    if is_unread { ExitStatus::Error } else { ExitStatus::Success }
+    let mut rules = library.findings().iter().map(|it| it.rule.code);
+    match is_empty && rules.any(|it| it == "directory-unreadable") {
+        true => ExitStatus::Error,
+        false => ExitStatus::Success,
+    }
 }
 
 #[derive(Serialize)]
@@ -175,7 +178,7 @@ fn skill_json(skill: &Skill, address: String) -> SkillJson<'_> {
     }
 }
 
-fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<()> {
+fn print_table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<()> {
     let names: Vec<(usize, String)> = skills
         .iter()
         .map(|skill: &&Skill| {
@@ -211,14 +214,14 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
 }
 
 /// Prints the number of skills and their findings; `is_all` if none was filtered out.
-fn summary(
+fn print_summary(
     library: &Library,
     shown: usize,
     tag: Option<&str>,
     is_all: bool,
     printer: &mut Printer,
 ) {
-    let findings = library.findings().iter().filter(|it| !context::is_missing(it));
+    let findings = library.findings().iter().filter(|it| !context::is_missing_directory(it));
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     let mut worth: Vec<&Finding> = findings.filter(|it| it.severity >= least).collect();
     worth.sort_by_key(|it| Reverse(it.severity));
@@ -247,7 +250,7 @@ fn summary(
         printer.note("`list` reports what loads; `prowess check` applies the specification, and reports some of these as errors");
     }
     let is_empty = library.all().next().is_none() && library.left_out().is_empty();
-    if is_all && is_empty && !library.findings().iter().any(context::is_missing) {
+    if is_all && is_empty && !library.findings().iter().any(context::is_missing_directory) {
         printer.note("no folder with a `SKILL.md` was found; build output and files ignored by git are searched only if given explicitly");
     }
 }

@@ -5,6 +5,8 @@ use clap::Command;
 use clap_mangen::Man;
 use serde_json::json;
 
+#[cfg(feature = "agent")]
+use crate::connection;
 use crate::{ExitStatus, arguments::Arguments, printer::Printer, safe};
 
 /// Write manual pages, one for each command
@@ -16,7 +18,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
-    let mut command = Arguments::described().disable_help_subcommand(true);
+    let mut command = Arguments::command_with_examples().disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
     collect(&command, &mut pages);
@@ -28,8 +30,8 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
         }
         return Ok(ExitStatus::Success);
     };
-    let cannot = || format!("cannot write to `{}`", directory.display());
-    fs::create_dir_all(directory).with_context(cannot)?;
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot write to `{}`", directory.display()))?;
     let mut paths = Vec::new();
     for command in &pages {
         let page = Page::of(command)?;
@@ -52,8 +54,11 @@ fn collect(command: &Command, all: &mut Vec<Command>) {
     command.get_subcommands().filter(|it| !it.is_hide_set()).for_each(|it| collect(it, all));
 }
 
-/// The sections about the environment on the page of the program itself.
-const AROUND: &str = r#".SH "EXIT STATUS"
+/// Returns the sections about the environment on the page of the program itself.
+fn extra_sections() -> String {
+    let models = model_variables();
+    format!(
+        r#".SH "EXIT STATUS"
 .TP
 0
 Success.
@@ -70,10 +75,7 @@ Disable colours; enable them even without a terminal.
 .TP
 COLUMNS
 Width of the output, instead of that of the terminal.
-.TP
-OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY
-API keys for model providers.
-.TP
+{models}.TP
 PROWESS_MCP_TOKEN
 The token for clients of \fBprowess mcp \-\-http\fR .
 .SH FILES
@@ -86,7 +88,26 @@ Cached skills; can be deleted at any time.
 .TP
 ~/.local/state/prowess/sessions
 Saved conversations.
-"#;
+"#
+    )
+}
+
+/// Returns the entries about the variables of model providers.
+#[cfg(feature = "agent")]
+fn model_variables() -> String {
+    let (keys, addresses) = (connection::key_variables(), connection::base_url_variables());
+    let entries = [
+        (keys, "API keys for model providers."),
+        (addresses, "Base URL of the model's server, instead of the provider's own."),
+    ];
+    entries.map(|(names, about)| format!(".TP\n{}\n{about}\n", names.join(", "))).concat()
+}
+
+/// Returns no entries: this build knows no model providers.
+#[cfg(not(feature = "agent"))]
+fn model_variables() -> &'static str {
+    ""
+}
 
 /// The manual page of a command.
 struct Page {
@@ -105,7 +126,7 @@ impl Page {
         let text = String::from_utf8(text)?;
         let mut text = text.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
         if typed == "prowess" {
-            text.push_str(AROUND);
+            text.push_str(&extra_sections());
         }
         Ok(Self { name: format!("{typed}.1"), text })
     }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use prowess_mcp::server::{ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
     DenyAll, Launcher, Outcome, Toolbox,
-    skill::{Active, PermittedSkills},
+    skill::{ActiveSkills, PermittedSkills},
     toolbox::Calls,
     tools::{FindSkills, ReadSkillFile, RunSkill, UseSkill},
 };
@@ -18,7 +18,7 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     context,
-    host::{self, LimitArgs},
+    host::{self, PermissionArgs},
     printer::Printer,
     toolbox::GRACE,
     trust,
@@ -89,14 +89,14 @@ pub(crate) fn run(
     if let Some(McpCommand::Install(install)) = &args.command {
         if !args.is_bare() {
             let hint = "put the server's arguments after it, as in `-- --watch`";
-            return Err(CliError::unable("`install` takes no serving flags").hint(hint).into());
+            return Err(CliError::new("`install` takes no serving flags").hint(hint).into());
         }
         return install::run(install, global, printer);
     }
     let config = context::config(global)?;
     let is_watched = args.watch || config.skill.watch.value;
     let trusted = match args.run {
-        true => trust::acting(&config, global, args.trust_project, printer),
+        true => trust::ask_for_trust(&config, global, args.trust_project, printer),
         false => global.clone(),
     };
     let live_library = context::live_library(&trusted, is_watched, printer)?;
@@ -109,23 +109,23 @@ pub(crate) fn run(
     // The client's user does not see this terminal: actions that need approval are refused.
     let authorizer = Arc::new(host::authorizer(&config, Arc::new(DenyAll)));
     let provider = Arc::new(PermittedSkills::new(live_library, authorizer.clone()));
-    let active = Arc::new(Active::new(provider.clone()));
+    let active = Arc::new(ActiveSkills::new(provider.clone()));
     let thresholds = config.thresholds();
     let mut toolbox = Toolbox::new(authorizer.clone())
         .with(Arc::new(FindSkills { provider: provider.clone(), thresholds }))
         .with(Arc::new(UseSkill { active: active.clone() }))
         .with(Arc::new(ReadSkillFile { active: active.clone(), authorizer: authorizer.clone() }));
     if args.run {
-        let running = LimitArgs::default();
+        let running = PermissionArgs::default();
         let executor = running
             .executor(&config, &authorizer.policy, launcher.clone())
             .map_err(|it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default()))?;
-        let executor = host::preparing(executor, &config, launcher, &authorizer);
+        let executor = host::with_preparation(executor, &config, launcher, &authorizer);
         let timeout = running.limits(&config).timeout + GRACE;
         let calls = Calls { timeout, ..Calls::default() };
         toolbox = toolbox.with(Arc::new(RunSkill { active, executor })).with_calls(calls);
     }
-    let vocabulary = context::vocabulary(None, &config);
+    let vocabulary = context::tokenizer(None, &config);
     let folders = args.serving.http.is_none();
     let (prompts, resources) = (!args.no_prompts, !args.no_resources);
     let telling = ServeOptions { budget: args.budget, vocabulary, folders, prompts, resources };

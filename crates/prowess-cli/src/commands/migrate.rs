@@ -44,13 +44,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    let shelf = context::shelf_or_here(global, printer)?;
+    let target = context::target_store_or_here(global, printer)?;
     let limits = context::config(global)?.options().limits;
     if !printer.json {
         let would = if args.dry_run { "would be" } else { "are" };
-        printer.note(&format!("skills {would} written to `{}`", shelf.path.display()));
+        printer.note(&format!("skills {would} written to `{}`", target.path.display()));
     }
-    let new_parents = shelf.store.path().ancestors().take_while(|it: &&Path| !it.exists()).count();
+    let new_parents = target.store.path().ancestors().take_while(|it: &&Path| !it.exists()).count();
     let mut made = Vec::new();
     let mut failed = Vec::new();
     let mut is_missing = false;
@@ -70,8 +70,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             };
             for migrated in migrated {
                 let added = match &tried {
-                    None => shelf.store.add(&migrated.files),
-                    Some(tried) => tried.add(&migrated.files).and_then(|it| is_free(it, &shelf)),
+                    None => target.store.add(&migrated.files),
+                    Some(tried) => {
+                        tried.add(&migrated.files).and_then(|it| check_free(it, &target))
+                    }
                 };
                 match added {
                     Ok(entry) => made.push((plugin.clone(), entry, migrated)),
@@ -82,12 +84,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let group = if args.dry_run { None } else { record(&made, new_parents) };
     if printer.json {
-        let made: Vec<Json> = made.iter().map(|it| made_json(it, &shelf)).collect();
+        let made: Vec<Json> = made.iter().map(|it| created_json(it, &target)).collect();
         let failed: Vec<Json> = failed.iter().map(failed_json).collect();
         printer.document(&json!({ "migrated": made, "failed": failed }))?;
     } else {
         for (_, entry, migrated) in &made {
-            let path = shelf.document(entry).display().to_string();
+            let path = target.document(entry).display().to_string();
             printer.line(safe::line(&path))?;
             printer.flush()?;
             migrated.lost.iter().for_each(|it| printer.note(&it.describe()));
@@ -103,7 +105,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             true => format!("{skills} would be created from plugins; nothing was written"),
             false if made.is_empty() => format!("{skills} created from plugins"),
             false => {
-                format!("{skills} created from plugins; {}", removal(&made, group.as_deref()))
+                format!(
+                    "{skills} created from plugins; {}",
+                    describe_removal(&made, group.as_deref())
+                )
             }
         });
     }
@@ -145,7 +150,7 @@ fn record_files(
 }
 
 /// Describes how the new skills are removed again.
-fn removal(made: &[CreatedSkill], group: Option<&str>) -> String {
+fn describe_removal(made: &[CreatedSkill], group: Option<&str>) -> String {
     let it = if made.len() == 1 { "it" } else { "them" };
     let Some(group) = group else {
         return format!("`prowess remove NAME` removes one, `prowess undo` does not remove {it}");
@@ -162,16 +167,16 @@ fn removal(made: &[CreatedSkill], group: Option<&str>) -> String {
 }
 
 /// Returns a record that could be added to a store, because no entry has the name of its folder.
-fn is_free(entry: SkillRecord, shelf: &TargetStore) -> Result<SkillRecord, StoreError> {
+fn check_free(entry: SkillRecord, target: &TargetStore) -> Result<SkillRecord, StoreError> {
     let folder = entry.folder.as_deref().and_then(Path::file_name).unwrap_or_default();
-    let folder = shelf.path.join(folder);
+    let folder = target.path.join(folder);
     match folder.symlink_metadata() {
         Ok(_) => Err(StoreError::AlreadyThere { name: entry.manifest.name.to_string(), folder }),
         Err(_) => Ok(entry),
     }
 }
 
-fn made_json((plugin, entry, migrated): &CreatedSkill, shelf: &TargetStore) -> Json {
+fn created_json((plugin, entry, migrated): &CreatedSkill, target: &TargetStore) -> Json {
     let manifest = &entry.manifest;
     let lost = migrated.lost.iter().map(|it| json!({ "what": it.what, "why": it.why }));
     let files = migrated.files.keys().filter(|it| *it != SKILL_FILE);
@@ -180,7 +185,7 @@ fn made_json((plugin, entry, migrated): &CreatedSkill, shelf: &TargetStore) -> J
         "description": manifest.description,
         "type": manifest.kind.as_str(),
         "status": manifest.status().as_str(),
-        "path": shelf.document(entry).to_string_lossy(),
+        "path": target.document(entry).to_string_lossy(),
         "plugin": plugin.to_string_lossy(),
         "files": files.collect::<Vec<_>>(),
         "lost": lost.collect::<Vec<_>>(),

@@ -2,7 +2,7 @@ use anyhow::Result;
 use prowess::{Finding, Manifest, Profile, Severity, check_text, render, spec::SKILL_FILE};
 use prowess_runtime::{Store as _, store::Files};
 
-use super::{report_store_error, show_entry};
+use super::{print_record, report_store_error};
 use crate::{ExitStatus, arguments::Global, context, printer::Printer};
 
 /// Create a skill to fill in: a folder with a template of `SKILL.md`
@@ -28,34 +28,34 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let findings = check_text(text.as_bytes(), Some(&args.name), Profile::Spec);
     // A name that most clients would refuse is refused here too.
     let unwise = ["name-not-ascii", "name-windows"];
-    let is_fault = |it: &Finding| it.severity == Severity::Error || unwise.contains(&it.rule.code);
-    let (faults, others): (Vec<&Finding>, Vec<&Finding>) =
-        findings.iter().partition(|it| is_fault(it));
+    let (faults, others): (Vec<&Finding>, Vec<&Finding>) = findings
+        .iter()
+        .partition(|it| it.severity == Severity::Error || unwise.contains(&it.rule.code));
     // Faults with the same fix are reported once.
-    let mut said = Vec::new();
+    let mut hints = Vec::new();
     for fault in &faults {
-        if said.contains(&&fault.hint) {
+        if hints.contains(&&fault.hint) {
             continue;
         }
-        said.push(&fault.hint);
-        printer.fault(&fault.message);
+        hints.push(&fault.hint);
+        printer.error_text(&fault.message);
         printer.hint(&fault.hint);
     }
     if !faults.is_empty() {
         return Ok(ExitStatus::Failure);
     }
-    // Fields to be filled in are mentioned below.
-    let is_worth =
-        |it: &&&Finding| it.severity == Severity::Warning && it.rule.code != "placeholder";
-    for warning in others.iter().filter(is_worth) {
-        printer.finding(warning);
+    for finding in others {
+        // Fields to be filled in are mentioned below.
+        if finding.severity == Severity::Warning && finding.rule.code != "placeholder" {
+            printer.finding(finding);
+        }
     }
 
-    let shelf = context::shelf_or_here(global, printer)?;
-    match shelf.store.add(&Files::from([(SKILL_FILE.to_owned(), text.into_bytes())])) {
+    let target = context::target_store_or_here(global, printer)?;
+    match target.store.add(&Files::from([(SKILL_FILE.to_owned(), text.into_bytes())])) {
         Ok(entry) => {
-            show_entry(&entry, &shelf, printer)?;
-            let folder = shelf.path.join(&args.name);
+            print_record(&entry, &target, printer)?;
+            let folder = target.path.join(&args.name);
             printer.note(&format!(
                 "fill in everything marked TODO, then run `prowess check {}`",
                 folder.display()

@@ -73,16 +73,12 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let Some(store) = host::environments() else {
-        let fault = CliError::unable("there is no home directory to keep environments in");
+        let fault = CliError::new("there is no home directory to keep environments in");
         return Err(fault.hint("set `HOME`, or `XDG_DATA_HOME` and `XDG_STATE_HOME`").into());
     };
     if args.name.is_none() && args.server.is_none() {
         return match args.clean {
-            true => {
-                let is_meant =
-                    |it: &EnvironmentRecord, used| args.all || it.is_unused(used, UNUSED);
-                clean(&store, is_meant, printer)
-            }
+            true => clean(&store, |it, used| args.all || it.is_unused(used, UNUSED), printer),
             false => list(&store, printer),
         };
     }
@@ -102,8 +98,11 @@ pub(crate) fn run(
         let keys: Vec<String> = wanted.recipes.iter().map(Recipe::key).collect();
         let user = (wanted.name.clone(), wanted.folder.clone());
         // Including environments of its earlier needs.
-        let is_own = |it: &EnvironmentRecord| it.used_by.iter().all(|it| *it == user);
-        return clean(&store, |it, _| keys.contains(&it.key) || is_own(it), printer);
+        return clean(
+            &store,
+            |it, _| keys.contains(&it.key) || it.used_by.iter().all(|it| *it == user),
+            printer,
+        );
     }
     let choice = PrepareChoice {
         with_guessed: args.guessed,
@@ -121,7 +120,7 @@ pub(crate) fn run(
     let mut prepared = Vec::new();
     let mut status = ExitStatus::Success;
     for (error, hint) in &errors {
-        printer.fault(&safe::line(error));
+        printer.error_text(&safe::line(error));
         hint.iter().for_each(|it| printer.hint(it));
         status = ExitStatus::Failure;
     }
@@ -172,7 +171,7 @@ fn of_skill(skill: &Skill, config: &Config) -> Result<PrepareTarget, ScriptError
         key: "skill",
         folder: skill.absolute_folder(),
         recipes: recipes.into_iter().map(|it| it.1).collect(),
-        errors: errors.iter().map(explained).collect(),
+        errors: errors.iter().map(explain).collect(),
     };
     for server in SkillServers::by(skill).servers {
         wanted.add(&server, config);
@@ -196,7 +195,7 @@ impl PrepareTarget {
         let recipe = match program.packages() {
             None => return,
             Some(Ok(command)) => {
-                command.recipe(&host::interpreters(config)).map_err(|error| explained(&error))
+                command.recipe(&host::interpreters(config)).map_err(|error| explain(&error))
             }
             Some(Err(why)) => Err((why, None)),
         };
@@ -210,10 +209,10 @@ impl PrepareTarget {
 }
 
 /// Explains why there is no recipe, with a hint.
-fn explained(error: &RecipeError) -> (String, Option<&'static str>) {
+fn explain(error: &RecipeError) -> (String, Option<&'static str>) {
     let hint = match error {
         RecipeError::NoInterpreter { .. } => {
-            Some("install it, or name it by `run.python` or `run.node` in your settings")
+            Some("install it, or set `run.python` or `run.node` in your settings")
         }
         RecipeError::LeftOut { .. } => {
             Some("install it yourself into a virtual environment, and run with that active")
@@ -241,7 +240,7 @@ fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<ExitStatus> {
             .collect();
         let packages = count(record.packages.len(), "package");
         let (key, manager) = (printer.dim(&record.key), record.manager);
-        let (size, age) = (preparing::bytes(record.size), age(*used));
+        let (size, age) = (preparing::format_size(record.size), age(*used));
         let names = printer.name(&names.join(", "));
         printer.line(format_args!("{names}  {packages}, {size}, {manager}, used {age}  {key}"))?;
     }
@@ -251,7 +250,7 @@ fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<ExitStatus> {
             "nothing is prepared; `prowess prepare NAME` installs what a skill's scripts need",
         ),
         many => {
-            let total = preparing::bytes(all.iter().map(|it| it.0.size).sum());
+            let total = preparing::format_size(all.iter().map(|it| it.0.size).sum());
             let all = count(many, "environment");
             printer.note(&format!("{all}, {total}; `prowess prepare --clean` removes unused ones"));
         }
@@ -269,7 +268,7 @@ fn clean(
         printer.document(&json!({ "removed": removed }))?;
         return Ok(ExitStatus::Success);
     }
-    let total = preparing::bytes(removed.iter().map(|it| it.size).sum());
+    let total = preparing::format_size(removed.iter().map(|it| it.size).sum());
     printer.note(&match removed.len() {
         0 => "nothing was removed".to_owned(),
         many => format!("removed {}, {total}", count(many, "environment")),

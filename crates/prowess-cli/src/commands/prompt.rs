@@ -2,11 +2,10 @@ use std::{fs, io, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use prowess::{
-    Cataloging, Choice, ContextWindow, Extract, FittedPrompt, Library, Marker, Matching, Message,
-    Offer, Prompt, Role, Strategy, Tokenizer, UseSkillInput, catalog, choose, fit, history,
-    request,
+    Cataloging, Choice, ContextWindow, Extract, FittedPrompt, Library, Marker, Message, Offer,
+    Prompt, Role, Strategy, Tokenizer, UseSkillInput, catalog, choose, fit, history, request,
 };
-use prowess_cli::settings::{Config, Ratio};
+use prowess_cli::settings::Config;
 use prowess_runtime::{
     Authorizer, DenyAll, SkillProvider, skill::PermittedSkills, text::fresh_marker,
     tool::simplify_schema,
@@ -14,11 +13,8 @@ use prowess_runtime::{
 use serde_json::{Value as Json, json};
 
 use crate::{
-    ExitStatus,
-    arguments::{Global, StrategyName, share},
-    completion, context, host,
-    printer::Printer,
-    report, safe, trust,
+    ExitStatus, arguments::Global, completion, context, host, matching_args::MatchingArgs,
+    printer::Printer, report, safe, trust,
 };
 
 /// Show what a model would be sent, and how it fits into the context window
@@ -44,15 +40,8 @@ pub(crate) struct Args {
     /// How many of the latest messages to keep whole when older ones are summarised [default: 10]
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
-    /// How skills are chosen [default: semantic]
-    #[arg(long, value_enum, value_name = "STRATEGY")]
-    strategy: Option<StrategyName>,
-    /// Maximum number of skills to activate [default: 3]
-    #[arg(long, value_name = "N")]
-    top: Option<usize>,
-    /// Minimum confidence of a skill, from 0 to 1 [default: 0.05]
-    #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
-    threshold: Option<Ratio>,
+    #[command(flatten)]
+    matching: MatchingArgs,
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
@@ -80,10 +69,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     trust::note_untrusted(&config, global, printer);
     let library: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
     let library = PermittedSkills::new(library, authorizer.clone()).library();
-    let vocabulary = context::vocabulary(args.model.as_deref(), &config);
+    let vocabulary = context::tokenizer(args.model.as_deref(), &config);
     let window = window(args, &config, vocabulary);
     let query = request(&history).map(|it| it.content.clone());
-    let matching = matching(args, &config);
+    let matching = args.matching.matching(&config);
     if matching.strategy == Strategy::Semantic {
         context::index(&library, printer);
     }
@@ -127,7 +116,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.text(&text(&fitted.messages))?;
         printer.flush()?;
         for line in report::lines(&fitted, &window, 80, printer.err_colored) {
-            printer.aside(&line);
+            printer.stderr_line(&line);
         }
     }
     Ok(ExitStatus::Success)
@@ -153,22 +142,10 @@ fn window(args: &Args, config: &Config, vocabulary: Tokenizer) -> ContextWindow 
     }
 }
 
-/// Returns how skills are chosen, with the options of the command line applied.
-fn matching(args: &Args, config: &Config) -> Matching {
-    let set = config.matching();
-    let strategy = args.strategy.map_or(set.strategy, Into::into);
-    Matching {
-        strategy,
-        max_active: context::max_active(args.top, strategy, config),
-        threshold: args.threshold.map_or(set.threshold, Ratio::get),
-        rule: set.rule,
-    }
-}
-
 /// Returns the chosen skills that can be read without an approval; the others are reported and left
 /// out.
 fn offers(choice: &Choice<'_>, authorizer: &Authorizer, printer: &mut Printer) -> Vec<Offer> {
-    context::unknown(&choice.unknown, printer);
+    context::warn_about_unknown(&choice.unknown, printer);
     let mut offers = Vec::new();
     for chosen in &choice.skills {
         let name = &chosen.skill.manifest.name;

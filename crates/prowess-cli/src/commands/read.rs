@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(add = completion::resources())]
     resource: String,
     /// Print only these lines, such as `10-20`, `10-` or `10`; the first line is 1
-    #[arg(long, value_name = "LINES", value_parser = lines)]
+    #[arg(long, value_name = "LINES", value_parser = parse_lines)]
     lines: Option<Lines>,
 }
 
@@ -39,14 +39,13 @@ struct Lines {
 }
 
 /// Parses `10-20`, `10-` or `10`; a colon works as well.
-fn lines(text: &str) -> Result<Lines, &'static str> {
-    let number = |it: &str| it.parse().ok().filter(|it: &usize| *it > 0);
-    let range = match text.split_once(['-', ':']) {
-        None => number(text).map(|it| (it, it)),
-        Some((first, "")) => number(first).map(|it| (it, usize::MAX)),
-        Some((first, last)) => number(first).zip(number(last)),
+fn parse_lines(text: &str) -> Result<Lines, &'static str> {
+    let (first, last) = match text.split_once(['-', ':']) {
+        None => (text.parse().ok(), text.parse().ok()),
+        Some((first, "")) => (first.parse().ok(), Some(usize::MAX)),
+        Some((first, last)) => (first.parse().ok(), last.parse().ok()),
     };
-    let range = range.filter(|(first, last)| first <= last);
+    let range = first.zip(last).filter(|(first, last)| (1..=*last).contains(first));
     range
         .map(|(first, last)| Lines { first, last })
         .ok_or("must be a range of lines such as `10-20`, `10-` or `10`")
@@ -57,9 +56,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let resource = args.resource.strip_prefix("./").unwrap_or(&args.resource);
     let Some(skill) = library.get(&name) else {
         let fault = context::no_skill(&library, &name);
-        let Some(bytes) = of_left_out(&library, &name, resource) else { return Err(fault.into()) };
+        let Some(bytes) = read_left_out(&library, &name, resource) else {
+            return Err(fault.into());
+        };
         let bytes = match args.lines {
-            Some(lines) => cut(bytes, lines, &args.resource)?,
+            Some(lines) => select_lines(bytes, lines, &args.resource)?,
             None => bytes,
         };
         print(args, bytes, printer)?;
@@ -72,20 +73,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         resource => skill.read(resource),
     };
     let read = match (read, args.lines) {
-        (Ok(bytes), Some(lines)) => Ok(cut(bytes, lines, &args.resource)?),
+        (Ok(bytes), Some(lines)) => Ok(select_lines(bytes, lines, &args.resource)?),
         (read, _) => read,
     };
     match read {
         Ok(bytes) => print(args, bytes, printer)?,
         Err(error @ ReadError::NoSuchResource { .. }) => {
-            printer.fault(&error.to_string());
-            let paths = || skill.resources().iter().map(|it| &*it.path);
+            printer.error_text(&error.to_string());
+            let mut paths = skill.resources().iter().map(|it| &*it.path);
             let folder = format!("{}/", args.resource.trim_end_matches('/'));
-            if let Some(file) = paths().find(|it| it.starts_with(&folder)) {
+            if let Some(file) = paths.clone().find(|it| it.starts_with(&folder)) {
                 printer.hint(&format!("it is a folder, with files such as `{file}`"));
                 return Ok(ExitStatus::Failure);
             }
-            printer.hint(&match nearest(&args.resource, paths()) {
+            printer.hint(&match nearest(&args.resource, &mut paths) {
                 Some(near) => did_you_mean(near),
                 None => format!("`prowess show {}` lists its files", args.name),
             });
@@ -107,7 +108,7 @@ fn print(args: &Args, bytes: Vec<u8>, printer: &mut Printer) -> Result<()> {
 
 /// Returns a file of a skill that was left out, so that one can see why; `None` if it cannot be
 /// read.
-fn of_left_out(library: &Library, name: &str, resource: &str) -> Option<Vec<u8>> {
+fn read_left_out(library: &Library, name: &str, resource: &str) -> Option<Vec<u8>> {
     library.why_left_out(name)?;
     let folder = match context::is_path(name) {
         true => name.into(),
@@ -121,14 +122,14 @@ fn of_left_out(library: &Library, name: &str, resource: &str) -> Option<Vec<u8>>
 }
 
 /// Returns some lines of a file, byte for byte.
-fn cut(bytes: Vec<u8>, lines: Lines, file: &str) -> Result<Vec<u8>, CliError> {
+fn select_lines(bytes: Vec<u8>, lines: Lines, file: &str) -> Result<Vec<u8>, CliError> {
     let all: Vec<&[u8]> = bytes.split_inclusive(|it| *it == b'\n').collect();
     let Lines { first, last } = lines;
     match all.get(first - 1..last.min(all.len())) {
         Some(some) if !some.is_empty() => Ok(some.concat()),
         _ => {
             let many = count(all.len(), "line");
-            Err(CliError::typed(format!("`{file}` has no line {first}: it has {many}")))
+            Err(CliError::invalid_input(format!("`{file}` has no line {first}: it has {many}")))
         }
     }
 }

@@ -2,7 +2,7 @@ use anyhow::Result;
 use prowess_runtime::Store as _;
 use serde_json::json;
 
-use super::{report_missing_skill, show_entry};
+use super::{print_record, report_missing_skill};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer, safe};
 
 /// Remove a skill with all its files; `undo` restores it
@@ -14,25 +14,25 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    let shelf = context::shelf_of(&args.name, global, printer)?;
+    let target = context::store_of_skill(&args.name, global, printer)?;
     let name = &args.name;
     // A folder that is not a valid skill can be removed too.
-    let entry = shelf.store.get(name);
-    if let Err(error) = shelf.store.delete(name) {
+    let entry = target.store.get(name);
+    if let Err(error) = target.store.delete(name) {
         return report_missing_skill(error, global, printer);
     }
     match entry {
-        Ok(entry) => show_entry(&entry, &shelf, printer)?,
+        Ok(entry) => print_record(&entry, &target, printer)?,
         Err(_) if printer.json => {
-            let path = shelf.path.join(name);
+            let path = target.path.join(name);
             printer.document(&json!({ "name": name, "path": path.to_string_lossy() }))?;
         }
-        Err(_) => printer.line(safe::line(&shelf.path.join(name).to_string_lossy()))?,
+        Err(_) => printer.line(safe::line(&target.path.join(name).to_string_lossy()))?,
     }
     printer.flush()?;
     printer.note(&format!("`{name}` is removed; `prowess undo {name}` restores it"));
     // The removal is done, whether or not other skills can be searched.
-    let others = context::library_behind(global, printer).ok();
+    let others = context::library_without_notes(global, printer).ok();
     if let Some(other) = others.as_ref().and_then(|it| it.get(name)) {
         let path = other.folder().display().to_string();
         printer.note(&format!("another skill `{name}` is still in `{}`", safe::line(&path)));

@@ -3,7 +3,7 @@ use prowess::{Profile, RULES, Rule, Severity, did_you_mean, nearest, rule};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    ExitStatus, arguments::Global, completion, markdown::wrapped, page::Page, printer::Printer,
+    ExitStatus, arguments::Global, completion, markdown::wrap, page::Page, printer::Printer,
 };
 
 /// Explain a rule of `check`: what it requires, why, and how to fix it
@@ -24,14 +24,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         list(Profile::from(global.profile), printer)?;
         return Ok(ExitStatus::Success);
     };
-    let spelt = code.trim().to_lowercase().replace(['_', ' '], "-");
-    let Some(rule) = rule(&spelt) else {
-        printer.fault(&format!("there is no rule `{code}`"));
-        let codes = || RULES.iter().map(|it| it.code);
-        let begins = format!("{spelt}-");
-        let kin: Vec<_> = codes().filter(|it| it.starts_with(&begins)).collect();
-        match (kin.is_empty(), nearest(&spelt, codes())) {
-            (false, _) => printer.hint(&format!("possible rules: `{}`", kin.join("`, `"))),
+    let normalized = code.trim().to_lowercase().replace(['_', ' '], "-");
+    let Some(rule) = rule(&normalized) else {
+        printer.error_text(&format!("there is no rule `{code}`"));
+        let codes = RULES.iter().map(|it| it.code);
+        let family = format!("{normalized}-");
+        let family: Vec<_> = codes.clone().filter(|it| it.starts_with(&family)).collect();
+        match (family.is_empty(), nearest(&normalized, codes)) {
+            (false, _) => printer.hint(&format!("possible rules: `{}`", family.join("`, `"))),
             (true, Some(near)) => printer.hint(&did_you_mean(near)),
             (true, None) => printer.hint("`prowess rule` lists all rules"),
         }
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         json["page"] = json!(rule.page);
         printer.document(&json)?;
     } else if printer.is_terminal || printer.colored {
-        printer.rendered(rule.page)?;
+        printer.rendered_markdown(rule.page)?;
     } else {
         printer.line(rule.page.trim_end())?;
     }
@@ -71,7 +71,7 @@ fn list(profile: Profile, printer: &mut Printer) -> Result<()> {
             true => format!("{severity}\n  "),
             false => format!("{severity:<7}  "),
         };
-        let lines = wrapped(rule.summary, width - indent, "");
+        let lines = wrap(rule.summary, width - indent, "");
         let lines: Vec<String> = lines.iter().map(|it| printer.dim(it)).collect();
         let summary = lines.join(&format!("\n{}", " ".repeat(indent)));
         printer.line(format_args!("{code}  {weight}{summary}"))?;
@@ -81,15 +81,12 @@ fn list(profile: Profile, printer: &mut Printer) -> Result<()> {
 
 /// Returns a rule as JSON.
 fn brief(rule: &Rule) -> Json {
-    let severity = |profile| rule.severity(profile).map(Severity::as_str);
+    let [lenient, spec, reference] = [Profile::Lenient, Profile::Spec, Profile::Reference]
+        .map(|it| rule.severity(it).map(Severity::as_str));
     json!({
         "rule": rule.code,
         "summary": rule.summary,
-        "severity": {
-            "lenient": severity(Profile::Lenient),
-            "spec": severity(Profile::Spec),
-            "reference": severity(Profile::Reference),
-        },
+        "severity": { "lenient": lenient, "spec": spec, "reference": reference },
         "fixed_by": Page::of(rule).fixed_by,
     })
 }

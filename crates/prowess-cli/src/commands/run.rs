@@ -24,7 +24,7 @@ use prowess_runtime::{
     parameters::ParametersError,
     preparation::{EnvironmentRecord, ScriptEnvironments},
     sandbox::{Chunk, Stdin},
-    skill::Active,
+    skill::ActiveSkills,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -33,16 +33,16 @@ use tokio::{
     time::{Instant, interval_at, sleep_until},
 };
 
-use super::{count, not_in_use, tool, warn_about_fields};
+use super::{count, disabled_outcome, tool, warn_about_fields};
 #[cfg(feature = "http")]
 use crate::preparing::{self, PrepareChoice, PrepareResult};
 use crate::{
     ExitStatus,
     approver::approver,
-    arguments::{self, Global, directory},
+    arguments::{self, Global, directory_parser},
     completion,
-    context::{self, quoted},
-    host::{self, LimitArgs},
+    context::{self, shell_quote},
+    host::{self, PermissionArgs},
     input,
     needs::SkillNeeds,
     printer::{Printer, clock},
@@ -80,7 +80,7 @@ pub(crate) struct Args {
     #[arg(long)]
     plan: bool,
     /// Run in this directory, with read access to it, instead of an empty one
-    #[arg(long, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_parser = directory_parser(), value_hint = ValueHint::DirPath)]
     workdir: Option<PathBuf>,
     /// Copy the files it creates to this directory
     #[arg(long, value_name = "DIR")]
@@ -94,7 +94,7 @@ pub(crate) struct Args {
         long,
         value_name = "HOST",
         value_delimiter = ',',
-        value_parser = host,
+        value_parser = parse_host,
         conflicts_with = "unsandboxed"
     )]
     net: Vec<String>,
@@ -102,7 +102,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_install: bool,
     #[command(flatten)]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 /// The most scripts that are suggested.
@@ -120,22 +120,22 @@ pub(crate) fn run(
 ) -> anyhow::Result<ExitStatus> {
     let config = context::config(global)?;
     // A path on the command line is trusted.
-    let trusted = match context::folder_of(&args.name, global) {
+    let trusted = match context::skill_folder_at(&args.name, global) {
         Some(_) => global.clone(),
         None => {
             let names = iter::once(&*args.name);
-            trust::acting_as(names, &config, global, args.running.trust_project, printer)?
+            trust::ask_for_trust_in(names, &config, global, args.running.trust_project, printer)?
         }
     };
     let (library, name) = context::library_for(&args.name, &trusted, printer)?;
     let library = Arc::new(library);
     let skill = library.get(&name);
-    let json = match args.params.as_deref().map(input::text).transpose() {
+    let json = match args.params.as_deref().map(input::read_text).transpose() {
         Ok(json) => json,
         Err(error) => {
             let outcome = Outcome::error(OutcomeStatus::Invalid, error.as_ref());
-            show(&args.name, skill, &outcome, false, printer)?;
-            return Ok(input::status(&error));
+            print_outcome(&args.name, skill, &outcome, false, printer)?;
+            return Ok(input::exit_status(&error));
         }
     };
     skill.iter().for_each(|it| warn_about_fields(&library, it, printer));
@@ -145,8 +145,8 @@ pub(crate) fn run(
     }
     let ready = skill
         .ok_or_else(|| match is_untrusted(&args.name, global, &trusted, printer) {
-            true => Box::new(untrusted(&args.name)),
-            false => Box::new(not_found(&library, &args.name)),
+            true => Box::new(untrusted_skill(&args.name)),
+            false => Box::new(missing_skill(&library, &args.name)),
         })
         .and_then(|skill| Task::of(skill, args, json.as_deref()))
         .and_then(|task| {
@@ -169,14 +169,16 @@ pub(crate) fn run(
                 && let RunTarget::Script(script) = &task.what
             {
                 let folder = skill.and_then(Skill::absolute_folder);
-                let offer = offer(script, folder, &config, launcher.clone(), args, printer);
+                let offer =
+                    offer_packages(script, folder, &config, launcher.clone(), args, printer);
                 if let Some(status) = runtime.block_on(offer)? {
                     printer.hint("`--no-install` runs it without installing anything");
                     runtime.shutdown_background();
                     return Ok(status);
                 }
             }
-            let mut tried = runtime.block_on(attempt(args, &task, &executor, &authorizer, printer));
+            let mut tried =
+                runtime.block_on(run_task(args, &task, &executor, &authorizer, printer));
             if let Ok(Ok(Outcome { status: OutcomeStatus::Ok, plan: Some(plan), .. })) = &tried
                 && !args.plan
             {
@@ -191,14 +193,14 @@ pub(crate) fn run(
                     launcher,
                     printer,
                 )?;
-                let active = Arc::new(Active::new(provider));
+                let active = Arc::new(ActiveSkills::new(provider));
                 active.activate(&name);
-                let ended = active.within(carry_out(args, &plan, &kit, printer));
+                let ended = active.within(run_plan(args, &plan, &kit, printer));
                 if let Some(outcome) = runtime.block_on(ended)? {
                     tried = Ok(Ok(outcome));
                     is_plan_shown = true;
                 }
-                kit.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+                kit.authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
             }
             // A person who interrupts a question is not going to answer it.
             runtime.shutdown_background();
@@ -206,12 +208,12 @@ pub(crate) fn run(
         }
         Err(outcome) => Ok(*outcome),
     };
-    authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+    authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
     let outcome = tried.as_ref().map_or_else(Outcome::from, Outcome::clone);
     let name = skill.map_or(&*args.name, |it| &it.manifest.name);
-    show(name, skill, &outcome, is_plan_shown, printer)?;
+    print_outcome(name, skill, &outcome, is_plan_shown, printer)?;
     if !printer.json {
-        advise(args, skill, &outcome, &config, printer);
+        print_hint(args, skill, &outcome, &config, printer);
     }
     Ok(match tried {
         Ok(outcome) if outcome.is_ok() => ExitStatus::Success,
@@ -228,13 +230,13 @@ impl Args {
         match &self.workdir {
             Some(directory) => Some(here.join(directory)),
             None if self.running.unsandboxed => Some(here),
-            None => self.running.writes().contains(&here).then_some(here),
+            None => self.running.write_directories().contains(&here).then_some(here),
         }
     }
 
     /// Returns the first folder among the arguments of a script that reports that it could not
     /// write.
-    fn unwritable(&self, outcome: &Outcome) -> Option<String> {
+    fn unwritable_folder(&self, outcome: &Outcome) -> Option<String> {
         let stderr = &outcome.stderr.as_ref()?.text;
         let is_refused = READ_ONLY.iter().any(|it| stderr.contains(it));
         let mut named = self.arguments.iter().filter(|it| Path::new(it).is_dir());
@@ -247,7 +249,7 @@ impl Args {
         let directory = self.directory();
         let mut arguments =
             ScriptArguments::naming_files(&self.arguments, &here, directory.as_deref());
-        self.running.writes().iter().for_each(|it| arguments.leading_to(it, &here));
+        self.running.write_directories().iter().for_each(|it| arguments.leading_to(it, &here));
         arguments
     }
 }
@@ -255,7 +257,7 @@ impl Args {
 /// Installs the missing packages of a script, if somebody can be asked and agrees. Returns the exit
 /// status if that was declined or failed; if nobody can be asked, the script runs without them.
 #[cfg(feature = "http")]
-async fn offer(
+async fn offer_packages(
     script: &Script,
     folder: Option<PathBuf>,
     config: &Config,
@@ -267,7 +269,7 @@ async fn offer(
     let Some(preparer) = host::preparer(config, launcher, host::proxies()?) else {
         return Ok(None);
     };
-    let Some(recipe) = preparer.lacking(script, folder.as_deref()) else { return Ok(None) };
+    let Some(recipe) = preparer.missing_recipe(script, folder.as_deref()) else { return Ok(None) };
     if approver(yes).who() == "nobody" {
         let packages = safe::line(&recipe.requirements.join(", ")).into_owned();
         printer.note(&format!(
@@ -284,7 +286,8 @@ async fn offer(
         }
         PrepareResult::Declined(_) => {
             let path = safe::line(&script.path).into_owned();
-            printer.fault(&format!("`{path}` was not run, because it lacks these packages"));
+            printer
+                .error_text(&format!("`{path}` was not run, because these packages are missing"));
             Some(ExitStatus::Failure)
         }
         PrepareResult::NotOffered(_) => None,
@@ -294,7 +297,7 @@ async fn offer(
 
 /// Installs nothing: this build has no network.
 #[cfg(not(feature = "http"))]
-async fn offer(
+async fn offer_packages(
     _: &Script,
     _: Option<PathBuf>,
     _: &Config,
@@ -306,7 +309,7 @@ async fn offer(
 }
 
 /// Prints a plan, asks whether to run it, and does; `None` if nobody could be asked.
-async fn carry_out(
+async fn run_plan(
     args: &Args,
     plan: &[PlanStep],
     kit: &Kit,
@@ -355,27 +358,25 @@ async fn carry_out(
                     printer.note(&format!("step {} of {}: {}", step.step, plan.len(), step.tool));
                 }
                 Some(outcome) => {
-                    let outcome = printer.outcome(outcome);
+                    let outcome = printer.with_full_hint(outcome);
                     let told =
                         tool::print_output(&outcome, false, printer).and_then(|()| printer.flush());
                     printed = std::mem::replace(&mut printed, Ok(())).and(told);
-                    printer.refused(&outcome);
-                    printer.network(&outcome);
+                    printer.report_refused(&outcome);
+                    printer.report_network(&outcome);
                 }
             })
             .await;
         printed?;
         Ok(Some(outcome))
     };
-    let stopped = |why: &str| {
-        let plan = Some(plan.to_vec());
-        Ok(Some(Outcome { plan, ..Outcome::bad(OutcomeStatus::Cancelled, why) }))
+    let why = tokio::select! {
+        ended = work => return ended,
+        _ = interrupt.recv() => "interrupted",
+        _ = terminate.recv() => "terminated",
     };
-    tokio::select! {
-        ended = work => ended,
-        _ = interrupt.recv() => stopped("interrupted"),
-        _ = terminate.recv() => stopped("terminated"),
-    }
+    let plan = Some(plan.to_vec());
+    Ok(Some(Outcome { plan, ..Outcome::bad(OutcomeStatus::Cancelled, why) }))
 }
 
 /// Prints the steps of a plan, one line each.
@@ -420,7 +421,7 @@ impl Task {
     fn of(skill: &Skill, args: &Args, json: Option<&str>) -> Result<Self, Box<Outcome>> {
         let manifest = skill.manifest.clone();
         if !manifest.is_active() {
-            return Err(not_in_use(&manifest));
+            return Err(disabled_outcome(&manifest));
         }
         let what = match &args.script {
             Some(path) => RunTarget::Script(
@@ -457,10 +458,10 @@ impl Task {
             RunTarget::Skill(entry) => entry.parameters.as_ref(),
             RunTarget::Script(_) => None,
         };
-        if let Some(path) = args.pairs.first().and_then(|it| file_of(skill, it))
+        if let Some(path) = args.pairs.first().and_then(|it| find_script(skill, it))
             && args.script.is_none()
         {
-            return Err(is_file(args, path));
+            return Err(file_as_parameter(args, path));
         }
         let parameters = parameters(&args.pairs, json, schema);
         let parameters = parameters.map_err(|it| Box::new(Outcome::from(&it)))?;
@@ -504,13 +505,13 @@ impl Task {
 
 /// Refuses every host that `--net` names: this build has no network.
 #[cfg(not(feature = "http"))]
-fn host(_: &str) -> Result<String, String> {
-    Err(crate::features::lacking("network", "http"))
+fn parse_host(_: &str) -> Result<String, String> {
+    Err(crate::features::missing_feature("network", "http"))
 }
 
 /// Parses a host of `--net`.
 #[cfg(feature = "http")]
-fn host(text: &str) -> Result<String, HostsError> {
+fn parse_host(text: &str) -> Result<String, HostsError> {
     Hosts::for_scripts([text]).map(|_| text.to_owned())
 }
 
@@ -534,16 +535,16 @@ pub(super) fn parameters(
 /// Returns whether an untrusted project has a skill of this name.
 fn is_untrusted(name: &str, global: &Global, trusted: &Global, printer: &mut Printer) -> bool {
     !trusted.untrusted.is_empty()
-        && context::library_behind(global, printer).is_ok_and(|it| it.get(name).is_some())
+        && context::library_without_notes(global, printer).is_ok_and(|it| it.get(name).is_some())
 }
 
-fn untrusted(name: &str) -> Outcome {
+fn untrusted_skill(name: &str) -> Outcome {
     let message = format!("skill `{name}` is in this project, which is not trusted");
     Outcome::bad(OutcomeStatus::Refused, message)
         .hint("`prowess trust .` trusts it; `--trust-project` trusts it for this run")
 }
 
-fn not_found(library: &Library, name: &str) -> Outcome {
+fn missing_skill(library: &Library, name: &str) -> Outcome {
     if let Some(finding) = library.why_left_out(name) {
         let message = format!("skill `{name}` was left out: {}", finding.message);
         return Outcome::bad(OutcomeStatus::Invalid, message).hint(&*finding.hint);
@@ -556,48 +557,54 @@ fn not_found(library: &Library, name: &str) -> Outcome {
 }
 
 /// Returns the script of a skill by its path or its file name.
-fn file_of<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
+fn find_script<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
     let typed = typed.strip_prefix("./").unwrap_or(typed);
-    let scripts = || skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
-    let exact = scripts().find(|it| *it.path == *typed);
-    exact
-        .or_else(|| scripts().find(|it| it.path.rsplit('/').next() == Some(typed)))
-        .map(|it| &*it.path)
+    let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
+    let mut scripts = scripts.map(|it| &*it.path);
+    let exact = scripts.clone().find(|it| *it == typed);
+    exact.or_else(|| scripts.find(|it| file_name(it) == typed))
+}
+
+/// Returns the last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns the scripts of a skill to suggest, those that its instructions mention first.
 fn suggested_scripts(skill: &Skill) -> Vec<&str> {
     let text = skill.instructions().unwrap_or_default();
     let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
-    let mut scripts: Vec<&str> = scripts
-        .map(|it| &*it.path)
-        .filter(|it: &&str| it.rsplit('/').next() != Some("__init__.py"))
-        .collect();
+    let mut scripts: Vec<&str> =
+        scripts.map(|it| &*it.path).filter(|it| file_name(it) != "__init__.py").collect();
     scripts.sort_by_cached_key(|it| mention(&text, it).unwrap_or(usize::MAX));
     scripts
 }
 
 /// Returns the first mention of a script in a text, by its path or its file name.
 fn mention(text: &str, path: &str) -> Option<usize> {
-    let is_of_name = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-');
-    let find = |wanted: &str, is_whole_path: bool| {
-        let is_it = |at: &usize| {
-            let (before, after) = (&text[..*at], &text[at + wanted.len()..]);
-            // The same name in another folder is another script.
-            let is_elsewhere = !is_whole_path && before.ends_with('/') && !before.ends_with("./");
-            let is_longer = before.ends_with(|it| is_of_name(it) || it == '.');
-            !is_elsewhere && !is_longer && !after.starts_with(is_of_name)
-        };
-        text.match_indices(wanted).map(|it| it.0).find(is_it)
-    };
-    find(path, true).or_else(|| find(path.rsplit('/').next().unwrap_or(path), false))
+    find_word(text, path, true).or_else(|| find_word(text, file_name(path), false))
+}
+
+/// Returns the first place of a path or file name in a text, not as a part of a longer one.
+fn find_word(text: &str, word: &str, is_whole_path: bool) -> Option<usize> {
+    text.match_indices(word).map(|it| it.0).find(|at| {
+        let (before, after) = (&text[..*at], &text[at + word.len()..]);
+        // The same name in another folder is another script.
+        let is_elsewhere = !is_whole_path && before.ends_with('/') && !before.ends_with("./");
+        let is_longer = before.ends_with(|it| is_of_name(it) || it == '.');
+        !is_elsewhere && !is_longer && !after.starts_with(is_of_name)
+    })
+}
+
+fn is_of_name(it: char) -> bool {
+    it.is_alphanumeric() || matches!(it, '_' | '-')
 }
 
 /// Returns the error for a file of a skill given as a parameter, with the right command.
-fn is_file(args: &Args, path: &str) -> Box<Outcome> {
-    let given: String = args.pairs[1..].iter().map(|it| format!(" {}", quoted(it))).collect();
+fn file_as_parameter(args: &Args, path: &str) -> Box<Outcome> {
+    let given: String = args.pairs[1..].iter().map(|it| format!(" {}", shell_quote(it))).collect();
     let given = if given.is_empty() { given } else { format!(" --{given}") };
-    let (name, script) = (quoted(&args.name), quoted(path));
+    let (name, script) = (shell_quote(&args.name), shell_quote(path));
     let message = format!("`{}` is a file of the skill, not KEY=VALUE", args.pairs[0]);
     let hint = format!("`prowess run {name} --script {script}{given}` runs it");
     Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint))
@@ -606,11 +613,10 @@ fn is_file(args: &Args, path: &str) -> Box<Outcome> {
 /// Returns the error that only a file of a skill takes arguments, with a hint.
 fn no_arguments(skill: &Skill, what: &RunTarget) -> Box<Outcome> {
     let name = &skill.manifest.name;
-    let script = suggested_scripts(skill).first().map(|it| quoted(it));
+    let script = suggested_scripts(skill).first().map(|it| shell_quote(it));
     let message = format!("`{name}` takes no arguments after `--`; only `--script` does");
-    let is_script = |it: &SkillRecord| matches!(it.definition, Definition::Script { .. });
     let hint = match (what, script) {
-        (RunTarget::Skill(entry), _) if is_script(entry) => {
+        (RunTarget::Skill(SkillRecord { definition: Definition::Script { .. }, .. }), _) => {
             "use `KEY=VALUE`; the script gets it as `$PARAM_KEY`".to_owned()
         }
         (_, Some(script)) => format!("`--script {script} -- ARGUMENTS` runs one of its files"),
@@ -623,12 +629,12 @@ fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
     let scripts = suggested_scripts(skill);
     let outcome = Outcome::from(error);
     let is_missing = outcome.status == OutcomeStatus::NotFound;
-    let name_of = |it: &str| it.rsplit('/').next().unwrap_or_default().to_owned();
-    let (all, name) = (|| scripts.iter().copied(), name_of(path));
+    let name = file_name(path);
+    let same_name = scripts.iter().copied().find(|it| file_name(it) == name);
     // In a long path only the folder may be similar.
-    let is_alike = |it: &&str| nearest(&name, [&*name_of(it)].into_iter()).is_some();
-    let near = all().find(|it| name_of(it) == name);
-    Box::new(match near.or_else(|| nearest(path, all()).filter(is_alike)) {
+    let similar = nearest(path, scripts.iter().copied())
+        .filter(|it| nearest(name, [file_name(it)].into_iter()).is_some());
+    Box::new(match same_name.or(similar) {
         Some(near) if near != path => outcome.hint(did_you_mean(near)),
         None if is_missing && !scripts.is_empty() => {
             let shown = scripts.iter().take(SUGGESTED).map(|it| format!("`{it}`"));
@@ -642,7 +648,7 @@ fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
 }
 
 /// Authorizes and executes a task, and prints the output of a script as it comes.
-async fn attempt(
+async fn run_task(
     args: &Args,
     task: &Task,
     executor: &Executor,
@@ -764,9 +770,9 @@ impl Streams {
             }
             Chunk::Stdout(bytes) => printer.raw(bytes)?,
             Chunk::Stderr(bytes) if printer.err_is_terminal => {
-                printer.raw_aside(safe::lines(&self.stderr.text(bytes)).as_bytes());
+                printer.stderr_raw(safe::lines(&self.stderr.text(bytes)).as_bytes());
             }
-            Chunk::Stderr(bytes) => printer.raw_aside(bytes),
+            Chunk::Stderr(bytes) => printer.stderr_raw(bytes),
         }
         printer.flush()
     }
@@ -779,7 +785,7 @@ const READ_ONLY: &[&str] = &["Read-only file system", "EROFS"];
 const LACKS_MODULE: &[&str] = &["No module named", "Cannot find module", "Cannot find package"];
 
 /// Prints a hint to what would help, if no other was printed.
-fn advise(
+fn print_hint(
     args: &Args,
     skill: Option<&Skill>,
     outcome: &Outcome,
@@ -797,8 +803,9 @@ fn advise(
         .filter(|_| outcome.is_ok());
     let scripts = read.map(suggested_scripts).unwrap_or_default();
     if let Some(first) = scripts.first() {
-        let (name, path) = (quoted(&args.name), quoted(first));
-        let command = printer.led(&format!("`prowess run {name} --script {path}`"));
+        let (name, path) = (shell_quote(&args.name), shell_quote(first));
+        let command =
+            printer.with_directory_flags(&format!("`prowess run {name} --script {path}`"));
         printer.note(&match scripts.len() {
             1 => format!("it has a script; run it with {command}"),
             many => format!("it has {many} scripts; run one with {command}"),
@@ -839,8 +846,8 @@ fn advise(
         } else if let Some(program) = program {
             let install = install_system_programs(&[program]);
             printer.hint(&install.unwrap_or_else(|| format!("`{program}` is not installed")));
-        } else if let Some(folder) = args.unwritable(outcome) {
-            printer.hint(&format!("`--write {}` lets it write there", quoted(&folder)));
+        } else if let Some(folder) = args.unwritable_folder(outcome) {
+            printer.hint(&format!("`--write {}` lets it write there", shell_quote(&folder)));
         } else if outcome.denied.iter().any(|it| it.contains("socket (IPv")) {
             printer.hint("`--net HOST` lets it reach a host");
         }
@@ -858,7 +865,7 @@ fn complete_hint(hint: &str) -> String {
     if !command.split(' ').any(|it| it == "--yes") {
         return hint.to_owned();
     }
-    let mut all: Vec<String> = arguments::words().skip(1).map(|it| quoted(&it)).collect();
+    let mut all: Vec<String> = arguments::words().skip(1).map(|it| shell_quote(&it)).collect();
     let end = all.iter().position(|it| it == "--").unwrap_or(all.len());
     all.insert(end, "--yes".to_owned());
     *command = format!("prowess {}", all.join(" "));
@@ -866,14 +873,14 @@ fn complete_hint(hint: &str) -> String {
 }
 
 /// Prints the outcome; the output of a script was printed already.
-fn show(
+fn print_outcome(
     name: &str,
     skill: Option<&Skill>,
     outcome: &Outcome,
     is_plan_shown: bool,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
-    let mut outcome = printer.outcome(outcome);
+    let mut outcome = printer.with_full_hint(outcome);
     outcome.hint = outcome.hint.as_deref().map(complete_hint);
     let outcome = &outcome;
     if printer.json {
@@ -903,11 +910,11 @@ fn show(
     for what in &outcome.left_out {
         printer.note(&format!("not copied: {what}"));
     }
-    printer.refused(outcome);
-    printer.network(outcome);
+    printer.report_refused(outcome);
+    printer.report_network(outcome);
     match &outcome.message {
         Some(message) if outcome.is_ok() => printer.note(message),
-        Some(message) => printer.fault(message),
+        Some(message) => printer.error_text(message),
         None => {}
     }
     outcome.hint.iter().for_each(|it| printer.exact_hint(it));

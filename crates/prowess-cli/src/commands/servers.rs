@@ -25,7 +25,7 @@ use crate::{
     completion,
     connecting::{Installer, connect},
     context,
-    host::LimitArgs,
+    host::PermissionArgs,
     printer::Printer,
     safe,
     server_label::server_of_label,
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(add = completion::servers())]
     label: Option<String>,
     #[command(flatten)]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -63,7 +63,7 @@ struct Show {
     /// The file, as a path within the skill
     path: Option<String>,
     #[command(flatten)]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 pub(crate) fn run(
@@ -85,33 +85,40 @@ pub(crate) fn run(
     let installer = Installer::new(&config, launcher.clone())?;
     let authorizer = Arc::new(running.authorizer(&config));
     let sandbox = running.sandbox(&config, launcher);
-    let starter = running
-        .starter(&config, authorizer.clone(), sandbox)
+    let server_launcher = running
+        .server_launcher(&config, authorizer.clone(), sandbox)
         .map_err(|it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default()))?;
-    let library = context::library_behind(global, printer)?;
-    let desk = Desk { config, authorizer, starter, library, installer, yes: running.yes };
+    let library = context::library_without_notes(global, printer)?;
+    let servers = ServersContext {
+        config,
+        authorizer,
+        server_launcher,
+        library,
+        installer,
+        yes: running.yes,
+    };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the async runtime")?;
     let status = runtime.block_on(async {
         match &args.what {
-            Some(ServersCommand::Show(show)) => desk.show(show, printer).await,
+            Some(ServersCommand::Show(show)) => servers.show(show, printer).await,
             #[cfg(feature = "http")]
-            Some(ServersCommand::Login(login)) => desk.login(login, printer).await,
+            Some(ServersCommand::Login(login)) => servers.login(login, printer).await,
             #[cfg(feature = "http")]
-            Some(ServersCommand::Logout(logout)) => desk.logout(logout, printer).await,
-            None => desk.list(args.label.as_deref(), printer).await,
+            Some(ServersCommand::Logout(logout)) => servers.logout(logout, printer).await,
+            None => servers.list(args.label.as_deref(), printer).await,
         }
     });
-    desk.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+    servers.authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
     status
 }
 
 /// The parts that are needed to speak to servers.
-struct Desk {
+struct ServersContext {
     config: Config,
     authorizer: Arc<Authorizer>,
-    starter: McpLauncher,
+    server_launcher: McpLauncher,
     library: Library,
     /// Installs the packages of servers.
     installer: Installer,
@@ -135,7 +142,7 @@ struct ServerList {
     with_parameters: bool,
 }
 
-impl Desk {
+impl ServersContext {
     async fn list(&self, label: Option<&str>, printer: &mut Printer) -> Result<ExitStatus> {
         let set = match label {
             Some(label) => vec![server_of_label(&self.config, label)?],
@@ -148,7 +155,7 @@ impl Desk {
         }
         let labels = widest(set.iter().map(|it| &*it.description.name));
         for server in set {
-            let visited = self.visit(server, printer).await?;
+            let visited = self.list_contents(server, printer).await?;
             let is_well = visited.as_ref().is_ok_and(|it| it.skills.refused.is_empty());
             if !is_well {
                 status = ExitStatus::Failure;
@@ -169,7 +176,7 @@ impl Desk {
 
     async fn show(&self, show: &Show, printer: &mut Printer) -> Result<ExitStatus> {
         let Some((label, name)) = show.skill.split_once(':') else {
-            let fault = CliError::typed(format!("`{}` names no server", show.skill));
+            let fault = CliError::invalid_input(format!("`{}` names no server", show.skill));
             let hint = "name both the server and the skill: `prowess servers show LABEL:NAME`";
             return Err(fault.hint(hint).into());
         };
@@ -185,7 +192,7 @@ impl Desk {
         let (skill, bytes) = match shown {
             Ok(shown) => shown,
             Err(outcome) => {
-                printer.fault(outcome.message.as_deref().unwrap_or_default());
+                printer.error_text(outcome.message.as_deref().unwrap_or_default());
                 outcome.difference.iter().for_each(|it| printer.note(it));
                 outcome.hint.iter().for_each(|it| printer.hint(it));
                 return Ok(match outcome.status {
@@ -203,7 +210,7 @@ impl Desk {
                 "server": skill.server,
                 "uri": skill.uri,
                 "path": show.path.as_deref().unwrap_or(SKILL_FILE),
-                "state": self.state(&skill),
+                "state": self.approval_state(&skill),
                 "content": text,
             }))?,
             // A terminal would interpret control characters of a file.
@@ -225,7 +232,7 @@ impl Desk {
         let skill = match found {
             Some(skill) => skill,
             None if name.contains("://") => server.skill_at(name).await?,
-            None => return Err(unknown(server, &skills, &show.skill)),
+            None => return Err(unknown_skill(server, &skills, &show.skill)),
         };
         let bytes = match &show.path {
             None => server.document(&skill).await?.into_bytes(),
@@ -250,10 +257,10 @@ impl Desk {
         set: &ServerSetting,
         printer: &mut Printer,
     ) -> Result<Result<McpServer, Box<Outcome>>> {
-        connect(&self.starter, set, &self.installer, self.yes, printer).await
+        connect(&self.server_launcher, set, &self.installer, self.yes, printer).await
     }
 
-    async fn visit(
+    async fn list_contents(
         &self,
         set: &ServerSetting,
         printer: &mut Printer,
@@ -289,9 +296,9 @@ impl Desk {
             Ok(visited) => visited,
             Err(outcome) => {
                 printer.flush()?;
-                printer.fault(outcome.message.as_deref().unwrap_or_default());
+                printer.error_text(outcome.message.as_deref().unwrap_or_default());
                 for line in last_output(outcome).iter().flat_map(|it| it.lines()) {
-                    printer.aside(&format!("  | {}", safe::line(line)));
+                    printer.stderr_line(&format!("  | {}", safe::line(line)));
                 }
                 outcome.hint.iter().for_each(|it| printer.hint(it));
                 return Ok(());
@@ -301,10 +308,10 @@ impl Desk {
             tool_text::print(&**tool, "  ", with_parameters, printer)?;
         }
         let addresses = widest(skills.skills.iter().map(|it| &*it.address));
-        let states = widest(skills.skills.iter().map(|it| self.state(it)));
+        let states = widest(skills.skills.iter().map(|it| self.approval_state(it)));
         for skill in &skills.skills {
             let description = safe::line(&skill.description).into_owned();
-            let state = format!("{:1$}", format!("({})", self.state(skill)), states + 2);
+            let state = format!("{:1$}", format!("({})", self.approval_state(skill)), states + 2);
             let (state, address) = (printer.dim(&state), safe::line(&skill.address));
             let name = printer.name(&format!("{address:addresses$}"));
             printer.line(format_args!("  {name}  {state}  {description}"))?;
@@ -327,7 +334,7 @@ impl Desk {
     /// The login to a server as it is in JSON, if there is one.
     #[cfg(feature = "http")]
     fn login_state(&self, set: &ServerSetting) -> Json {
-        json!(self.starter.login_state(set))
+        json!(self.server_launcher.login_state(set))
     }
 
     /// No login: this build connects to no address.
@@ -372,7 +379,7 @@ impl Desk {
             "name": skill.address,
             "uri": skill.uri,
             "description": skill.description,
-            "state": self.state(skill),
+            "state": self.approval_state(skill),
             "collides": self.collides(skill),
             "files": skill.files.iter().map(|it| &it.path).collect::<Vec<_>>(),
             "size": skill.files.iter().map(|it| it.size).sum::<u64>(),
@@ -380,7 +387,7 @@ impl Desk {
     }
 
     /// Returns one word for the approval of a skill.
-    fn state(&self, skill: &RemoteSkill) -> &'static str {
+    fn approval_state(&self, skill: &RemoteSkill) -> &'static str {
         match self.authorizer.approves(skill) {
             _ if self.authorizer.denies(skill) => "denied",
             Some(true) => "approved",
@@ -405,7 +412,7 @@ fn last_output(outcome: &Outcome) -> Option<String> {
     outcome.stderr.as_ref().map(|it| mask(&it.text).into_owned())
 }
 
-fn unknown(server: &McpServer, skills: &RemoteSkills, name: &str) -> Box<Outcome> {
+fn unknown_skill(server: &McpServer, skills: &RemoteSkills, name: &str) -> Box<Outcome> {
     let message = format!("the server `{}` offers no skill `{name}`", server.name());
     let refused = skills.refused.iter().find(|it| {
         it.0.ends_with("/SKILL.md") && {

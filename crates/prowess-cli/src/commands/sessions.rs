@@ -18,7 +18,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", add = completion::sessions())]
     remove: Vec<String>,
     /// Remove sessions that were last used longer ago than this, such as `30d`
-    #[arg(long, value_name = "TIME", value_parser = host::time, conflicts_with = "remove")]
+    #[arg(long, value_name = "TIME", value_parser = host::parse_time, conflicts_with = "remove")]
     remove_older: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ fn list(printer: &mut Printer) -> Result<ExitStatus> {
     }
     let widest = past.iter().map(|it| it.name.len()).max().unwrap_or(0);
     for it in &past {
-        let (age, size) = (span(age(it)), format!("{} KiB", it.bytes.div_ceil(1024)));
+        let (age, size) = (format_age(age(it)), format!("{} KiB", it.bytes.div_ceil(1024)));
         let line = format!("{:widest$}  {age:>8}  {size:>9}  {}", it.name, safe::line(&it.begins));
         printer.line(match printer.width {
             Some(width) => safe::cut(&line, width),
@@ -87,7 +87,7 @@ fn age(past: &SavedSession) -> Duration {
 }
 
 /// Formats a time in its largest unit.
-fn span(time: Duration) -> String {
+fn format_age(time: Duration) -> String {
     let units = [(86_400, "d"), (3600, "h"), (60, "min")];
     let seconds = time.as_secs();
     let unit = units.into_iter().find(|it| seconds >= it.0);

@@ -8,7 +8,7 @@ use crate::{
     ExitStatus,
     arguments::Global,
     completion,
-    context::{self, quoted},
+    context::{self, shell_quote},
     host,
     needs::SkillNeeds,
     printer::Printer,
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// How much to show [default: full]
     #[arg(long, value_enum, value_name = "LEVEL", conflicts_with = "confidence")]
     level: Option<LevelName>,
-    /// Show as much as for a match with this confidence; by default, brief from 0.15 and full from 0.7
+    /// Show as much as for a match with this confidence: brief from `disclosure.brief_at`, full from `disclosure.full_at`
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     confidence: Option<f64>,
     /// Fill these arguments into the instructions
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let (library, name) = context::library_for(&args.name, global, printer)?;
     let Some(skill) = library.get(&name) else {
         let fault = context::no_skill(&library, &name);
-        let read = format!("`prowess read {} SKILL.md` prints its file", quoted(&args.name));
+        let read = format!("`prowess read {} SKILL.md` prints its file", shell_quote(&args.name));
         let is_left_out = library.why_left_out(&name).is_some();
         return Err(if is_left_out { fault.hint(read) } else { fault }.into());
     };
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         disclosure.text = invoke(skill, Some(arguments))?;
     }
     let needs = SkillNeeds::of(skill, &host::interpreters(&config));
-    let vocabulary = context::vocabulary(args.model.as_deref(), &config);
+    let vocabulary = context::tokenizer(args.model.as_deref(), &config);
     if printer.json {
         let resources: Vec<_> = disclosure.resources.iter().map(resource_json).collect();
         printer.document(&json!({
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     printer.flush()?;
     if !skill.manifest.is_active() {
         let (name, status) = (&skill.manifest.name, skill.manifest.status().as_str());
-        let enable = printer.led(&format!("`prowess enable {name}`"));
+        let enable = printer.with_directory_flags(&format!("`prowess enable {name}`"));
         printer.note(&format!("`{name}` is {status}; {enable} enables it"));
     }
     needs.print(&skill.manifest.name, printer);

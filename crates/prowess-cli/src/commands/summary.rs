@@ -18,14 +18,14 @@ use prowess::{
 };
 
 use self::named::SummaryScope;
-use super::{count, doctor::configured};
+use super::{count, doctor::configured_directories};
 use crate::{
     ExitStatus,
     arguments::Global,
-    context::{self, count_in_plugins, quoted},
+    context::{self, count_in_plugins, shell_quote},
     printer::Printer,
     skill_count::SkillCount,
-    surroundings::{plugins, short, surroundings},
+    surroundings::{plugin_directory, short_path, surroundings},
 };
 
 /// The most suggestions.
@@ -69,22 +69,23 @@ struct Advice {
 }
 
 pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    context::find_typed(global)?;
+    context::check_typed_directories(global)?;
     let (surroundings, _) = surroundings(global, None)?;
-    let mut others = configured(global, printer)?;
+    let mut others = configured_directories(global, printer)?;
     others.extend(surroundings.here().into_iter().filter(|it| it.path.exists()));
     let detected = installed(&surroundings);
     let is_detected = !detected.is_empty();
     let clients = if is_detected { detected } else { CLIENTS.iter().collect() };
     let mut checkup =
-        printer.during("examining skills", || examine(&clients, &surroundings, &others));
+        printer.with_progress("examining skills", || examine(&clients, &surroundings, &others));
     let named = SummaryScope::of(global)?;
-    named.narrow(&mut checkup);
+    named.restrict(&mut checkup);
     let here = env::current_dir().unwrap_or_default();
-    let advice = |it: &Suggestion<'_>| advice(it, &here, surroundings.home.as_deref());
     let mut suggested = suggestions(&checkup, &surroundings);
     // That would be about all skills of a directory.
     suggested.retain(|it| !named.is_of_skills() || !matches!(it, Suggestion::Share { .. }));
+    let suggested = suggested.iter().take(SUGGESTED);
+    let advice = suggested.map(|it| advise(it, &here, surroundings.home.as_deref())).collect();
     let library = context::library_for_counting(global)?;
     let left_out = library.left_out().iter().map(fs::canonicalize);
     let left_out: Vec<PathBuf> = left_out.filter_map(Result::ok).collect();
@@ -97,16 +98,16 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
             true => 0,
             false => count_in_plugins(&surroundings.cwd),
         },
-        advice: suggested.iter().take(SUGGESTED).map(advice).collect(),
-        plugins: plugins(&surroundings).filter(|_| named.directories.is_empty()),
-        counted: SkillCount::among(paths, &library),
+        advice,
+        plugins: plugin_directory(&surroundings).filter(|_| named.directories.is_empty()),
+        counted: SkillCount::of_files(paths, &library),
         left_out,
         checkup: &checkup,
         clients: &clients,
         is_detected,
         surroundings: &surroundings,
         named: &named,
-        typed: context::typed(global),
+        typed: context::directory_flags(global),
     };
     if printer.json {
         printer.document(&document::document(&summary))?;
@@ -117,8 +118,8 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
 }
 
 /// Returns the command of a suggestion, as it can be typed here.
-fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advice {
-    let path = |it: &Path| quoted(&short(it, here, home));
+fn advise(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advice {
+    let path = |it: &Path| shell_quote(&short_path(it, here, home));
     let paths = |all: &[&Path]| all.iter().map(|it| path(it)).collect::<Vec<_>>().join(" ");
     let (command, why) = match suggestion {
         Suggestion::Fix { directories, skills } => (
@@ -136,26 +137,30 @@ fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
             format!("prowess check {} --fix --rename name", paths(directories)),
             format!("rename {} to match the folder", count(*skills, "skill")),
         ),
+        Suggestion::Lowercase { directories, skills } => (
+            format!("prowess check {} --fix --rename lowercase", paths(directories)),
+            format!("make the names of {} and of their folders lowercase", count(*skills, "skill")),
+        ),
         Suggestion::Check { directories, skills } => (
             format!("prowess check {}", paths(directories)),
             format!("see what to change in {}", count(*skills, "skill")),
         ),
         Suggestion::Truncated { name, skills } => (
-            format!("prowess doctor {}", quoted(name)),
+            format!("prowess doctor {}", shell_quote(name)),
             match skills {
                 1 => "see what a client truncates".to_owned(),
                 more => format!("see what a client truncates, also of {} more", more - 1),
             },
         ),
         Suggestion::Compare { name, skills } => (
-            format!("prowess doctor {}", quoted(name)),
+            format!("prowess doctor {}", shell_quote(name)),
             match skills {
                 1 => "see which of the skills with this name wins".to_owned(),
                 more => format!("see which one wins; {more} skills share their names"),
             },
         ),
         Suggestion::Share { from, to, is_by_link, clients, skills } => {
-            let is_own = short(from, here, home).starts_with('~');
+            let is_own = short_path(from, here, home).starts_with('~');
             let from = path(from);
             let to_path = path(to);
             let make = if to.exists() { String::new() } else { format!("mkdir -p {to_path} && ") };

@@ -16,17 +16,17 @@ use prowess_runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{not_in_use, run::parameters, warn_about_fields};
+use super::{disabled_outcome, run::parameters, warn_about_fields};
 #[cfg(feature = "mcp")]
 use crate::connecting::{Installer, connect};
 use crate::{
     ExitStatus,
     arguments::Global,
     completion, context,
-    host::LimitArgs,
+    host::PermissionArgs,
     input,
     printer::Printer,
-    readable::{is_text_and_structured, readable},
+    readable::{format_value, is_text_and_structured},
     toolbox::{self, Caller, Kit},
     trust,
 };
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", add = completion::skills())]
     skill: Vec<String>,
     #[command(flatten)]
-    running: LimitArgs,
+    running: PermissionArgs,
 }
 
 /// The tools that disclose or run skills, beside the tools of the skills themselves.
@@ -55,13 +55,13 @@ const OVER_SKILLS: &[&str] =
 
 impl Args {
     /// Returns whether the tool discloses or runs skills.
-    fn is_over_skills(&self) -> bool {
+    fn uses_skills(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
         !self.skill.is_empty() || name.starts_with("skill_") || OVER_SKILLS.contains(&&*name)
     }
 
     /// Returns the skills that the call names; `None` if it may be about any skill.
-    fn skills_named(&self, input: &Input<'_>) -> Option<Vec<String>> {
+    fn named_skills(&self, input: &Input<'_>) -> Option<Vec<String>> {
         let mut names = self.skill.clone();
         match &*self.name.to_ascii_lowercase() {
             "find_skills" | "read_file" => return None,
@@ -81,16 +81,16 @@ pub(crate) fn run(
 ) -> Result<ExitStatus> {
     let input = match &*args.input {
         [] => Ok(Input::Json(json!({}))),
-        [text] if !is_pair(text) => match input::text(text) {
-            Ok(text) => read(&text),
+        [text] if !is_pair(text) => match input::read_text(text) {
+            Ok(text) => parse_input(&text),
             Err(error) => {
-                show(
+                print_outcome(
                     &args.name,
                     &Outcome::error(OutcomeStatus::Invalid, error.as_ref()),
                     false,
                     printer,
                 )?;
-                return Ok(input::status(&error));
+                return Ok(input::exit_status(&error));
             }
         },
         pairs => Ok(Input::Pairs(pairs)),
@@ -99,7 +99,7 @@ pub(crate) fn run(
         Ok(input) => call(args, input, global, launcher, printer)?,
         Err(outcome) => (*outcome, false),
     };
-    show(&args.name, &outcome, is_skill_text, printer)?;
+    print_outcome(&args.name, &outcome, is_skill_text, printer)?;
     Ok(if outcome.is_ok() { ExitStatus::Success } else { ExitStatus::Failure })
 }
 
@@ -125,11 +125,12 @@ impl Input<'_> {
 
 /// Returns whether a word is `KEY=VALUE`, and neither JSON nor a file.
 fn is_pair(word: &str) -> bool {
-    let is_key = |it: &str| it.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
-    word.split_once('=').is_some_and(|(key, _)| !key.is_empty() && is_key(key))
+    word.split_once('=').is_some_and(|(key, _)| {
+        !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+    })
 }
 
-fn read(text: &str) -> Result<Input<'static>, Box<Outcome>> {
+fn parse_input(text: &str) -> Result<Input<'static>, Box<Outcome>> {
     strict_json(text).map(Input::Json).map_err(|error| {
         let what = if error.is_data() { "the input is ambiguous" } else { "the input is not JSON" };
         let outcome = Outcome::bad(OutcomeStatus::Invalid, format!("{what}: {error}"));
@@ -146,20 +147,20 @@ fn call(
     printer: &mut Printer,
 ) -> Result<(Outcome, bool)> {
     let config = context::config(global)?;
-    let library = Arc::new(match args.is_over_skills() {
+    let library = Arc::new(match args.uses_skills() {
         true => {
             let is_trusted = args.running.trust_project;
-            let global = &match args.skills_named(&input) {
+            let global = &match args.named_skills(&input) {
                 Some(names) => {
                     let names = names.iter().map(String::as_str);
-                    trust::acting_as(names, &config, global, is_trusted, printer)?
+                    trust::ask_for_trust_in(names, &config, global, is_trusted, printer)?
                 }
-                None => trust::acting(&config, global, is_trusted, printer),
+                None => trust::ask_for_trust(&config, global, is_trusted, printer),
             };
             context::library(global, printer)?
         }
         // The policy keeps their files from other tools, whether or not they are trusted.
-        false => context::library_behind(global, printer)?,
+        false => context::library_without_notes(global, printer)?,
     });
     let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
     #[cfg(feature = "mcp")]
@@ -174,7 +175,7 @@ fn call(
     if toolbox.find(&args.name).is_none()
         && let Some(skill) = disabled_skill(&library, &args.name)
     {
-        return Ok((*not_in_use(&skill.manifest), false));
+        return Ok((*disabled_outcome(&skill.manifest), false));
     }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -182,7 +183,7 @@ fn call(
     let is_of_server = toolbox.find(&args.name).is_none() && args.name.starts_with("mcp__");
     #[cfg(not(feature = "mcp"))]
     if is_of_server {
-        let why = crate::features::lacking("MCP", "mcp");
+        let why = crate::features::missing_feature("MCP", "mcp");
         return Ok((Outcome::bad(OutcomeStatus::NotFound, why), false));
     }
     #[cfg(feature = "mcp")]
@@ -193,7 +194,7 @@ fn call(
             };
             args.running.warn_about_servers(printer);
             let yes = args.running.yes;
-            let connected = connect(&kit.starter, set, &installer, yes, printer);
+            let connected = connect(&kit.server_launcher, set, &installer, yes, printer);
             match runtime.block_on(connected)? {
                 Ok(server) => {
                     (server.tools().into_iter().fold(toolbox, Toolbox::with), Some(server))
@@ -213,7 +214,7 @@ fn call(
     });
     // Pending work, such as the end of a statement, is not waited for.
     runtime.shutdown_background();
-    authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
+    authorizer.take_warnings().iter().for_each(|it| printer.safety_warning(it));
     let is_skill_text = toolbox.find(&args.name).is_some_and(|it| it.is_skill_text(&outcome));
     Ok((outcome, is_skill_text))
 }
@@ -235,9 +236,9 @@ async fn call_with_input(
         },
     };
     for skill in &args.skill {
-        let taken = toolbox.call("use_skill", json!({ "name": skill })).await;
-        if !taken.is_ok() {
-            return taken;
+        let activated = toolbox.call("use_skill", json!({ "name": skill })).await;
+        if !activated.is_ok() {
+            return activated;
         }
     }
     let Some((tool, schema)) = found.zip(schema) else {
@@ -247,7 +248,7 @@ async fn call_with_input(
     let outcome = toolbox.call(&args.name, input.clone()).await;
     // If the schema allows any name, the tool was called, and has probably ignored it.
     if outcome.status != OutcomeStatus::Invalid && !unknown.is_empty() {
-        let (names, name) = (context::coded(&unknown), tool.name());
+        let (names, name) = (context::quote_entries(&unknown), tool.name());
         let is = if unknown.len() == 1 { "is not a parameter" } else { "are not parameters" };
         let takes = takes_parameters(name, &schema, &unknown);
         let takes = takes.map(|it| format!("; {it}")).unwrap_or_default();
@@ -284,24 +285,29 @@ fn no_server(config: &Config, tool: &str) -> Outcome {
 /// Returns the disabled skill that would be this tool.
 fn disabled_skill<'lib>(library: &'lib Library, tool: &str) -> Option<&'lib Skill> {
     let name = tool.get(6..).filter(|_| tool[..6].eq_ignore_ascii_case("skill_"))?;
-    let is_it = |it: &&Skill| it.manifest.name.eq_ignore_ascii_case(name);
-    library.skills().find(|it| !it.manifest.is_active() && is_it(it))
+    let mut disabled = library.skills().filter(|it| !it.manifest.is_active());
+    disabled.find(|it| it.manifest.name.eq_ignore_ascii_case(name))
 }
 
-fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printer) -> Result<()> {
-    let outcome = &printer.outcome(outcome);
+fn print_outcome(
+    name: &str,
+    outcome: &Outcome,
+    is_skill_text: bool,
+    printer: &mut Printer,
+) -> Result<()> {
+    let outcome = &printer.with_full_hint(outcome);
     if printer.json {
         return printer.document(&json!({ "tool": name, "outcome": outcome }));
     }
     print_output(outcome, is_skill_text, printer)?;
     if let Some(message) = &outcome.message {
-        if outcome.is_ok() { printer.note(message) } else { printer.fault(message) }
+        if outcome.is_ok() { printer.note(message) } else { printer.error_text(message) }
     }
     if let Some(hint) = &outcome.hint {
         printer.hint(hint);
     }
-    printer.refused(outcome);
-    printer.network(outcome);
+    printer.report_refused(outcome);
+    printer.report_network(outcome);
     Ok(())
 }
 
@@ -317,13 +323,13 @@ pub(super) fn print_output(
     if let Some(stderr) = outcome.stderr.as_ref().filter(|it| !it.text.is_empty()) {
         let text = crate::safe::lines(&stderr.text);
         match outcome.is_ok() {
-            true => printer.aside(text.trim_end()),
+            true => printer.stderr_line(text.trim_end()),
             // Errors are printed even with `-q`.
-            false => printer.raw_aside(format!("{}\n", text.trim_end()).as_bytes()),
+            false => printer.stderr_raw(format!("{}\n", text.trim_end()).as_bytes()),
         }
     }
     for step in outcome.plan.iter().flatten() {
-        printer.text(&format!("{}. {} {}", step.step, step.tool, json!(step.params)))?;
+        printer.text(&step.to_string())?;
     }
     if let Some(output) = &outcome.output {
         match is_skill_text && !printer.is_terminal {
@@ -332,7 +338,7 @@ pub(super) fn print_output(
                 let text = fence_output(output, printer);
                 printer.text(&text)?;
             }
-            false => printer.text(&readable(output))?,
+            false => printer.text(&format_value(output))?,
         }
         if is_text_and_structured(output) {
             printer.note("`--json` prints the structured content too");
@@ -349,5 +355,5 @@ fn fence_output(output: &Value, printer: &mut Printer) -> String {
     let (marker, mut output) = (fresh_marker(), output.clone());
     make_visible(&mut output);
     printer.note(&marker.explanation());
-    marker.fence(&readable(&output))
+    marker.fence(&format_value(&output))
 }

@@ -9,7 +9,7 @@ use crate::{
     ExitStatus,
     arguments::Global,
     context,
-    host::{self, LimitArgs},
+    host::{self, PermissionArgs},
     printer::Printer,
     tool_text,
     toolbox::{self, Caller},
@@ -44,11 +44,11 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let config = context::config(global)?;
-    let global = &trust::trusted_only(&config, global, printer);
+    let global = &trust::without_untrusted(&config, global, printer);
     let library = context::library(global, printer)?;
     let library = host::without_denied(library, &config, printer);
     let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
-    let running = LimitArgs::default();
+    let running = PermissionArgs::default();
     let kit =
         toolbox::toolbox(Caller::Person, &running, &provider, global, &[], launcher, printer)?;
     let toolbox = kit.toolbox;
@@ -61,7 +61,7 @@ pub(crate) fn run(
         }
         if !servers.is_empty() {
             printer.flush()?;
-            let servers = context::coded(&servers);
+            let servers = context::quote_entries(&servers);
             printer
                 .note(&format!("`prowess servers LABEL` lists the tools of a server ({servers})"));
         }
@@ -72,16 +72,16 @@ pub(crate) fn run(
         Some(Format::Mcp) => ToolFormat::Mcp,
         Some(Format::Anthropic) | None => ToolFormat::Anthropic,
     };
-    let mut told = Vec::new();
+    let mut formatted = Vec::new();
     for tool in tools {
         match tool_format.format(&**tool) {
-            Some(tool) => told.push(tool),
+            Some(tool) => formatted.push(tool),
             None => printer.warning(&format!(
                 "the tool `{}` cannot be offered to models: its name has characters other than `a-z0-9_-`, or its parameters are not an object",
                 tool.name()
             )),
         }
     }
-    printer.document(&json!({ "tools": told }))?;
+    printer.document(&json!({ "tools": formatted }))?;
     Ok(ExitStatus::Success)
 }

@@ -25,7 +25,7 @@ const MAX: u64 = 1024 * 1024 * 1024;
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     if printer.json && args.output.is_some() {
-        let fault = CliError::typed("`--json` prints numbers, and `--output` writes a page");
+        let fault = CliError::new("`--json` prints numbers, and `--output` writes a page");
         return Err(fault.hint("leave one of them out").into());
     }
     let path = args.file.display();
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     let traced = match RecordedTrace::read(&bytes) {
         Ok(traced) => traced,
         Err(error) => {
-            printer.fault(&format!("cannot show `{path}`: {error}"));
+            printer.error_text(&format!("cannot show `{path}`: {error}"));
             if error == TraceError::Session {
                 printer.hint("a trace is written beside the session, to a file of its own");
             }

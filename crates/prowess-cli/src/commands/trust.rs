@@ -25,9 +25,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
-    let Some(file) = trust::file() else {
+    let Some(file) = trust::trust_file() else {
         let hint = "set `HOME`, or `XDG_STATE_HOME` to an absolute path";
-        return Err(CliError::unable("there is no home directory to save it in").hint(hint).into());
+        return Err(CliError::new("there is no home directory to save it in").hint(hint).into());
     };
     if args.list {
         return list(&file, printer);
@@ -47,14 +47,14 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
         }
         let shown = folder.display();
         if !is_known && !is_covered {
-            let fault = CliError::typed(format!("`{shown}` was not trusted"));
+            let fault = CliError::invalid_input(format!("`{shown}` was not trusted"));
             return Err(fault.hint("`prowess trust --list` lists your decisions").into());
         }
         printer.note(&format!("`{shown}` is no longer trusted"));
         return Ok(ExitStatus::Success);
     }
     if !path.is_dir() {
-        return Err(CliError::typed(format!("`{}` is not a folder", path.display())).into());
+        return Err(CliError::invalid_input(format!("`{}` is not a folder", path.display())).into());
     }
     let folder = file.decide(&trust::project_of(path), true).with_context(cannot)?;
     printer.note(&format!("trusted `{}`", folder.display()));

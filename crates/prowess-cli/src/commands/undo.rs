@@ -11,11 +11,11 @@ use prowess_runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{count, report_store_error, show_entry};
+use super::{count, print_record, report_store_error};
 use crate::{
     ExitStatus,
     arguments::Global,
-    context::{self, TargetStore, quoted},
+    context::{self, TargetStore, shell_quote},
     host,
     printer::Printer,
     safe, trust,
@@ -82,7 +82,7 @@ impl Change {
     fn id(&self) -> String {
         match self {
             Self::File(record) => record.group.clone().unwrap_or_else(|| record.id()),
-            Self::Skill { name, .. } => quoted(name),
+            Self::Skill { name, .. } => shell_quote(name),
         }
     }
 }
@@ -96,18 +96,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.warning(&format!("the settings of the project are ignored: {error:#}"));
     }
     let global = &global;
-    let shelf = context::shelf_of_removed(args.name.as_deref(), global, printer)?;
+    let target = context::store_of_removed_skill(args.name.as_deref(), global, printer)?;
     let history = host::history();
     let mut changes: Vec<Change> = Vec::new();
     match history.as_ref().map_or_else(|| Ok(Vec::new()), ChangeHistory::list) {
         Ok(records) => changes.extend(records.into_iter().map(Change::File)),
         Err(error) => printer.warning(&format!("the history of changes cannot be read: {error}")),
     }
-    let removed = match shelf.store.removed() {
+    let removed = match target.store.removed() {
         Ok(removed) => removed,
         Err(error) => return Ok(report_store_error(error, printer)),
     };
-    let directory = absolute(shelf.store.path());
+    let directory = absolute(target.store.path());
     changes.extend(removed.into_iter().map(|(time, name)| Change::Skill {
         time,
         name,
@@ -119,33 +119,31 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let project = trust::project_of(global.cwd.as_deref().unwrap_or(Path::new(".")));
     // A name means a skill in one of the searched directories.
-    let searched = context::searched(&context::config(global)?, global).into_iter().map(|it| it.0);
+    let searched =
+        context::searched_directories(&context::config(global)?, global).into_iter().map(|it| it.0);
     let skills: Vec<PathBuf> = searched.chain([project.clone()]).collect();
-    let is_here = |it: &&Change| match it {
-        Change::File(record) => record.path.starts_with(&project),
-        Change::Skill { directory, .. } => lies_in_any(directory, &skills),
-    };
-    if args.name.is_none() && lies_in_any(&directory, &skills) {
-        changes.extend(removed_elsewhere(&skills));
+    if args.name.is_none() && is_in_any(&directory, &skills) {
+        changes.extend(removals_elsewhere(&skills));
         changes.sort_by_key(|it| std::cmp::Reverse(it.time()));
     }
-    let can_undo = |it: &&Change| match (it, &history) {
-        (Change::File(record), Some(history)) => history.can_undo(record),
-        _ => true,
-    };
-    let mut here = changes.iter().filter(is_here);
+    let (here, elsewhere): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(|it| match it {
+        Change::File(record) => record.path.starts_with(&project),
+        Change::Skill { directory, .. } => is_in_any(directory, &skills),
+    });
+    let mut remaining = here.iter().copied();
     let change = match &args.name {
-        None if args.skip => here.find(can_undo),
-        None => here.next(),
-        Some(name) => named(name, &skills, &changes),
+        None if args.skip => remaining.find(|it| can_undo(it, history.as_ref())),
+        None => remaining.next(),
+        Some(name) => find_named(name, &skills, &changes),
     };
     let renaming =
-        args.name.as_deref().map(|it| of_renaming(it, &skills, &changes)).unwrap_or_default();
-    let newer = |it: &&Change| change.is_some_and(|change| it.time() > change.time());
-    let passed_over = changes.iter().filter(is_here).filter(newer).filter_map(Change::file);
-    let mut skipped = SkippedFiles(args.skip.then(|| passed_over.collect()));
+        args.name.as_deref().map(|it| find_renaming(it, &skills, &changes)).unwrap_or_default();
+    let time = change.map_or(u64::MAX, Change::time);
+    let newer = here.iter().filter(|it| it.time() > time).filter_map(|it| it.file());
+    let mut skipped = SkippedFiles(args.skip.then(|| newer.collect()));
     let file = change.and_then(Change::file);
-    let group = file.map(|it| undone_with(it, args.name.as_deref(), &changes)).unwrap_or_default();
+    let group =
+        file.map(|it| changes_of_command(it, args.name.as_deref(), &changes)).unwrap_or_default();
     let status = match (change, &history) {
         (_, Some(history))
             if renaming.first().is_some_and(|it: &&ChangeRecord| {
@@ -153,32 +151,37 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }) =>
         {
             match &*renaming {
-                [record] => restore(history, record, None, &skipped, printer),
-                records => restore_all(history, records, &mut skipped, printer),
+                [record] => restore_file(history, record, None, &skipped, printer),
+                records => restore_files(history, records, &mut skipped, printer),
             }
         }
         // A file that cannot be undone yet may be once its folder is renamed back.
         (Some(Change::File(_)), Some(history)) if group.len() > 1 => {
-            restore_all(history, &group, &mut skipped, printer)
+            restore_files(history, &group, &mut skipped, printer)
         }
         (Some(Change::File(record)), Some(history)) => {
-            let next = here.find(can_undo).filter(|_| args.name.is_none());
-            restore(history, record, next, &skipped, printer)
+            let next = remaining.find(|it| args.name.is_none() && can_undo(it, Some(history)));
+            restore_file(history, record, next, &skipped, printer)
         }
         (None, _) if args.name.is_none() => {
-            let elsewhere: Vec<&Change> = changes.iter().filter(|it| !is_here(it)).collect();
-            let is_any_here = elsewhere.len() < changes.len();
-            return report_nothing(&elsewhere, is_any_here, &project, printer);
+            return report_nothing(&elsewhere, !here.is_empty(), &project, printer);
         }
         // A folder may have another name than its skill.
-        _ => bring_back(&shelf, args.name.as_deref(), printer),
+        _ => restore_skill(&target, args.name.as_deref(), printer),
     }?;
     skipped.note(printer);
     if args.name.is_none() {
-        let elsewhere = changes.iter().filter(newer).filter(|it| !is_here(it));
-        note_elsewhere(&elsewhere.collect::<Vec<_>>(), change.and_then(Change::group), printer);
+        let newer = elsewhere.into_iter().filter(|it| it.time() > time);
+        note_elsewhere(&newer.collect::<Vec<_>>(), change.and_then(Change::group), printer);
     }
     Ok(status)
+}
+
+fn can_undo(change: &Change, history: Option<&ChangeHistory>) -> bool {
+    match (change, history) {
+        (Change::File(record), Some(history)) => history.can_undo(record),
+        _ => true,
+    }
 }
 
 /// The files that `--skip` leaves as they are; `None` without it.
@@ -219,8 +222,8 @@ impl SkippedFiles<'_> {
 }
 
 /// Returns the latest removals of skills from directories outside these.
-fn removed_elsewhere(directories: &[PathBuf]) -> Vec<Change> {
-    let Some(store) = context::store_of_removed(|it| !lies_in_any(it, directories)) else {
+fn removals_elsewhere(directories: &[PathBuf]) -> Vec<Change> {
+    let Some(store) = context::last_removal_store(|it| !is_in_any(it, directories)) else {
         return Vec::new();
     };
     let directory = store.path().to_owned();
@@ -250,12 +253,12 @@ fn note_elsewhere(newer: &[&Change], undone: Option<&str>, printer: &mut Printer
         many => format!("{many} newer changes are outside this project, the last one"),
     };
     let undo = format!("`prowess undo {}`", last.id());
-    printer.note(&format!("{changes}: {}; {undo} undoes it", summary(last)));
+    printer.note(&format!("{changes}: {}; {undo} undoes it", describe_change(last)));
 }
 
 /// Returns the changes of the same command that are undone with this one: all if no single file is
 /// named, and those of the skill with this name if it was created.
-fn undone_with<'a>(
+fn changes_of_command<'a>(
     record: &ChangeRecord,
     name: Option<&str>,
     changes: &'a [Change],
@@ -274,44 +277,53 @@ fn undone_with<'a>(
 
 /// Returns the removal of the skill of a name, otherwise the last change of a file, the one of an
 /// id, the last of a command, or that of the skill in a folder of this name.
-fn named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Option<&'a Change> {
-    let file = absolute(name);
-    let is_skill = |it: &&Change| matches!(it, Change::Skill { name: own, .. } if own == name);
-    let is_file = |it: &&Change| matches!(it, Change::File(own) if own.path == file);
-    let is_it = |it: &&Change| matches!(it, Change::File(own) if own.id() == name);
-    let is_of_it =
-        |it: &&Change| matches!(it, Change::File(own) if own.group.as_deref() == Some(name));
-    // A skill that is gone is restored instead.
-    let document = Path::new(name).join(SKILL_FILE);
-    let is_known = |it: &Path| it.ends_with(&document) && it.exists() && lies_in_any(it, skills);
-    let is_its_file = |it: &&Change| matches!(it, Change::File(own) if is_known(&own.path));
-    let mut ways: [&dyn Fn(&&Change) -> bool; 5] =
-        [&is_skill, &is_file, &is_it, &is_of_it, &is_its_file];
-    ways.iter_mut().find_map(|is_meant| changes.iter().find(is_meant))
+fn find_named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Option<&'a Change> {
+    let (path, document) = (absolute(name), Path::new(name).join(SKILL_FILE));
+    changes
+        .iter()
+        .find(|it| matches!(it, Change::Skill { name: own, .. } if own == name))
+        .or_else(|| find_file(changes, |it| it.path == path))
+        .or_else(|| find_file(changes, |it| it.id() == name))
+        .or_else(|| find_file(changes, |it| it.group.as_deref() == Some(name)))
+        .or_else(|| {
+            // A skill that is gone is restored instead.
+            find_file(changes, |ChangeRecord { path, .. }| {
+                path.ends_with(&document) && path.exists() && is_in_any(path, skills)
+            })
+        })
+}
+
+fn find_file(changes: &[Change], is_meant: impl Fn(&ChangeRecord) -> bool) -> Option<&Change> {
+    changes.iter().find(|it| it.file().is_some_and(&is_meant))
 }
 
 /// Returns the last renaming of this path, a path in it, or the skill of this name, with the other
 /// changes of the same command there, the newest first. Both the old and the new name match.
-fn of_renaming<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Vec<&'a ChangeRecord> {
+fn find_renaming<'a>(
+    name: &str,
+    skills: &[PathBuf],
+    changes: &'a [Change],
+) -> Vec<&'a ChangeRecord> {
     let (file, name) = (absolute(name), Some(OsStr::new(name)));
-    let files = || changes.iter().filter_map(Change::file);
-    let renaming = files().find_map(|it| {
+    let files = changes.iter().filter_map(Change::file);
+    let renaming = files.clone().find_map(|it| {
         let before = it.renamed_from.as_deref()?;
-        let is_skill = it.path.is_dir() && lies_in_any(&it.path, skills);
-        let is_meant =
-            |path: &Path| file.starts_with(path) || (is_skill && path.file_name() == name);
-        (is_meant(&it.path) || is_meant(before)).then_some((it, before))
+        let is_skill = it.path.is_dir() && is_in_any(&it.path, skills);
+        [&*it.path, before]
+            .iter()
+            .any(|path| file.starts_with(path) || (is_skill && path.file_name() == name))
+            .then_some((it, before))
     });
     let Some((renaming, before)) = renaming else { return Vec::new() };
-    files()
-        .filter(|it: &&ChangeRecord| {
+    files
+        .filter(|it| {
             let is_with_it = it.group.is_some() && it.group == renaming.group;
             it.time == renaming.time || (is_with_it && it.path.starts_with(before))
         })
         .collect()
 }
 
-fn lies_in_any(path: &Path, folders: &[PathBuf]) -> bool {
+fn is_in_any(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|it| path.starts_with(it))
 }
 
@@ -324,11 +336,12 @@ fn report_nothing(
 ) -> Result<ExitStatus> {
     let project = project.display();
     match (is_any_here, elsewhere.is_empty()) {
-        (true, true) => printer.fault("every file that could be undone has changed since"),
-        (true, false) => printer
-            .fault(&format!("every file that could be undone in `{project}` has changed since")),
-        (false, true) => printer.fault("there is nothing to undo"),
-        (false, false) => printer.fault(&format!("there is nothing to undo in `{project}`")),
+        (true, true) => printer.error_text("every file that could be undone has changed since"),
+        (true, false) => printer.error_text(&format!(
+            "every file that could be undone in `{project}` has changed since"
+        )),
+        (false, true) => printer.error_text("there is nothing to undo"),
+        (false, false) => printer.error_text(&format!("there is nothing to undo in `{project}`")),
     }
     if elsewhere.is_empty() {
         let hint =
@@ -337,7 +350,9 @@ fn report_nothing(
         return Ok(ExitStatus::Failure);
     }
     printer.note(&format!("{} elsewhere", count(elsewhere.len(), "change")));
-    elsewhere.iter().take(SHOWN).for_each(|it| printer.told(&format!("  {}", line(it))));
+    for change in elsewhere.iter().take(SHOWN) {
+        printer.dimmed_note(&format!("  {}", change_line(change)));
+    }
     let by = match elsewhere.iter().take(SHOWN).any(|it| it.file().is_none()) {
         true => "`prowess undo ID` or, of a skill, `prowess undo NAME`",
         false => "`prowess undo ID`",
@@ -372,7 +387,7 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<ExitStatus> {
         return Ok(ExitStatus::Success);
     }
     for change in changes {
-        printer.line(line(change))?;
+        printer.line(change_line(change))?;
     }
     if changes.iter().any(|it| it.group().is_some()) {
         printer.flush()?;
@@ -385,8 +400,8 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<ExitStatus> {
 }
 
 /// Formats a change in one line, the id first and the id of its group last.
-fn line(change: &Change) -> String {
-    let summary = summary(change);
+fn change_line(change: &Change) -> String {
+    let summary = describe_change(change);
     match change {
         Change::File(record) => {
             let group = record.group.as_ref().map(|it| format!("  [group {it}]"));
@@ -397,24 +412,24 @@ fn line(change: &Change) -> String {
 }
 
 /// Describes a change and its place.
-fn summary(change: &Change) -> String {
-    let shown = |path: &Path| safe::line(&path.display().to_string()).into_owned();
-    match change {
+fn describe_change(change: &Change) -> String {
+    let text = match change {
         Change::File(ChangeRecord { path, renamed_from: Some(from), .. }) => {
-            format!("renamed {} to {}", shown(from), shown(path))
+            format!("renamed {} to {}", from.display(), path.display())
         }
         Change::File(ChangeRecord { path, size: Some(size), .. }) => {
-            format!("overwrote {} ({size} bytes before)", shown(path))
+            format!("overwrote {} ({size} bytes before)", path.display())
         }
-        Change::File(ChangeRecord { path, .. }) => format!("created {}", shown(path)),
+        Change::File(ChangeRecord { path, .. }) => format!("created {}", path.display()),
         Change::Skill { name, directory, .. } => {
-            format!("removed the skill {} from {}", safe::line(name), shown(directory))
+            format!("removed the skill {name} from {}", directory.display())
         }
-    }
+    };
+    safe::line(&text).into_owned()
 }
 
 /// Restores the files of one command that have not changed since.
-fn restore_all<'c>(
+fn restore_files<'c>(
     history: &ChangeHistory,
     records: &[&'c ChangeRecord],
     skipped: &mut SkippedFiles<'c>,
@@ -430,18 +445,18 @@ fn restore_all<'c>(
             }
             (Err(error), Some(skipped)) if is_changed(&error) => skipped.push(record),
             (Err(error), _) => {
-                printer.fault(&format!("{:#}", anyhow::Error::from(error)));
+                printer.error_text(&format!("{:#}", anyhow::Error::from(error)));
                 has_failed = true;
             }
         }
     }
     if printer.json {
-        let changes: Vec<_> = restored.iter().map(|it| undone(it)).collect();
+        let changes: Vec<_> = restored.iter().map(|it| restored_json(it)).collect();
         printer.document(&skipped.add_to(json!({ "changes": changes })))?;
     } else {
         for record in &restored {
             let path = record.renamed_from.as_ref().unwrap_or(&record.path);
-            printer.told(&format!("  {}", path.display()));
+            printer.dimmed_note(&format!("  {}", path.display()));
         }
         if !restored.is_empty() {
             printer.note(&describe_restored(&restored));
@@ -460,9 +475,9 @@ fn restore_all<'c>(
 
 /// Describes what was done to the files of one command.
 fn describe_restored(records: &[&ChangeRecord]) -> String {
-    let is_new = |it: &&ChangeRecord| it.size.is_none() && it.renamed_from.is_none();
+    let are_new = records.iter().all(|it| it.size.is_none() && it.renamed_from.is_none());
     let (files, is_one) = (count(records.len(), "file"), records.len() == 1);
-    match (records.iter().all(is_new), is_one) {
+    match (are_new, is_one) {
         (true, true) => format!("{files} is removed: it was new"),
         (true, false) => format!("{files} are removed: they were new"),
         (false, true) => format!("{files} is restored"),
@@ -476,7 +491,7 @@ fn is_changed(error: &UndoError) -> bool {
 }
 
 /// Returns the result for a file as JSON.
-fn undone(record: &ChangeRecord) -> Value {
+fn restored_json(record: &ChangeRecord) -> Value {
     if let Some(before) = &record.renamed_from {
         return json!({ "path": before, "change": "renamed" });
     }
@@ -485,7 +500,7 @@ fn undone(record: &ChangeRecord) -> Value {
 }
 
 /// Restores a file. If that fails, names what else can be undone.
-fn restore(
+fn restore_file(
     history: &ChangeHistory,
     record: &ChangeRecord,
     next: Option<&Change>,
@@ -495,10 +510,10 @@ fn restore(
     let path = record.path.display().to_string();
     let removed = match history.undo(record) {
         Ok(removed) => removed,
-        Err(error) => return Ok(not_undone(error, next, printer)),
+        Err(error) => return Ok(report_failure(error, next, printer)),
     };
     if printer.json {
-        printer.document(&skipped.add_to(undone(record)))?;
+        printer.document(&skipped.add_to(restored_json(record)))?;
         return Ok(ExitStatus::Success);
     }
     match record.size {
@@ -517,12 +532,12 @@ fn restore(
 }
 
 /// Reports why a change could not be undone, and what else can be.
-fn not_undone(error: UndoError, next: Option<&Change>, printer: &mut Printer) -> ExitStatus {
+fn report_failure(error: UndoError, next: Option<&Change>, printer: &mut Printer) -> ExitStatus {
     let kept = match &error {
         UndoError::Changed { kept, .. } | UndoError::Moved { kept, .. } => kept.clone(),
         _ => None,
     };
-    printer.fault(&format!("{:#}", anyhow::Error::from(error)));
+    printer.error_text(&format!("{:#}", anyhow::Error::from(error)));
     if let Some(kept) = kept {
         printer.hint(&format!("its previous content is in `{}`", kept.display()));
     }
@@ -530,28 +545,28 @@ fn not_undone(error: UndoError, next: Option<&Change>, printer: &mut Printer) ->
         Some(next) => printer.hint(&format!(
             "`prowess undo --skip` skips it, and undoes {}: {}",
             if next.group().is_some() { "what belongs to this change" } else { "this change" },
-            line(next).trim_start()
+            change_line(next).trim_start()
         )),
         None => printer.hint("`prowess undo --list` lists the other changes"),
     }
     ExitStatus::Failure
 }
 
-fn bring_back(
-    shelf: &TargetStore,
+fn restore_skill(
+    target: &TargetStore,
     name: Option<&str>,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
-    let name = match shelf.store.undo(name) {
+    let name = match target.store.undo(name) {
         Ok(name) => name,
         Err(error) => return Ok(report_store_error(error, printer)),
     };
-    match shelf.store.get(&name) {
-        Ok(entry) => show_entry(&entry, shelf, printer)?,
+    match target.store.get(&name) {
+        Ok(entry) => print_record(&entry, target, printer)?,
         // The removed folder was not a skill.
         Err(error) => printer.warning(&error.to_string()),
     }
-    printer.note(&format!("`{name}` is restored in `{}`", shelf.path.display()));
+    printer.note(&format!("`{name}` is restored in `{}`", target.path.display()));
     Ok(ExitStatus::Success)
 }
 
@@ -560,7 +575,7 @@ fn absolute(name: impl AsRef<Path>) -> PathBuf {
     let name = name.as_ref();
     let path = std::path::absolute(name).unwrap_or_else(|_| name.into());
     // A renamed folder does not exist any more.
-    let real = |it: &Path| Some((it.canonicalize().ok()?, path.strip_prefix(it).ok()?));
-    let real = path.ancestors().skip(1).find_map(real);
-    real.map_or_else(|| path.clone(), |(above, rest)| above.join(rest))
+    let mut above = path.ancestors().skip(1);
+    let real = above.find_map(|it| Some(it.canonicalize().ok()?.join(path.strip_prefix(it).ok()?)));
+    real.unwrap_or(path)
 }

@@ -15,7 +15,7 @@ pub(super) fn block_starts(text: &str) -> Vec<usize> {
     let mut depth = 0_usize;
     for (event, range) in Parser::new_ext(text, extensions()).into_offset_iter() {
         if depth == 0 {
-            starts.extend(uncovered(text, covered, range.start));
+            starts.extend(first_text_line(text, covered, range.start));
             starts.push(line_start(text, range.start));
             covered = range.end;
         }
@@ -25,13 +25,13 @@ pub(super) fn block_starts(text: &str) -> Vec<usize> {
             _ => {}
         }
     }
-    starts.extend(uncovered(text, covered, text.len()));
+    starts.extend(first_text_line(text, covered, text.len()));
     starts.dedup();
     starts
 }
 
 /// Returns the start of the first line with text in a range; `None` if all of it is blank.
-fn uncovered(text: &str, start: usize, end: usize) -> Option<usize> {
+fn first_text_line(text: &str, start: usize, end: usize) -> Option<usize> {
     let gap = text.get(start..end)?;
     let blank = gap.len() - gap.trim_start().len();
     (blank < gap.len()).then(|| line_start(text, start + blank))

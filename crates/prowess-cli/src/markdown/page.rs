@@ -9,10 +9,10 @@ use super::{
     layout::extensions,
     styled::{StyledText, WideWords},
     table::Table,
-    wrapped,
+    wrap,
 };
 use crate::{
-    printer::{DIM, NAME, painted},
+    printer::{DIM, NAME, paint},
     safe,
 };
 
@@ -95,7 +95,7 @@ impl Page {
         let mut has_events = false;
         for (event, _) in events {
             has_events = true;
-            self.take(event);
+            self.handle_event(event);
         }
         match has_events {
             true => definitions.into_iter().for_each(|it| self.definition(&source[it])),
@@ -106,11 +106,11 @@ impl Page {
     fn definition(&mut self, source: &str) {
         self.begin_block();
         for line in source.trim().lines() {
-            self.line(&painted(&safe::line(line), DIM, self.colored));
+            self.line(&paint(&safe::line(line), DIM, self.colored));
         }
     }
 
-    fn take(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
@@ -129,7 +129,7 @@ impl Page {
             Event::HardBreak => self.text.push("\n", self.style()),
             Event::Rule => {
                 self.begin_block();
-                let rule = painted(&"─".repeat(self.room()), DIM, self.colored);
+                let rule = paint(&"─".repeat(self.room()), DIM, self.colored);
                 self.line(&rule);
             }
             Event::TaskListMarker(is_done) => {
@@ -221,7 +221,7 @@ impl Page {
             TagEnd::HtmlBlock => {
                 let html = self.literal.take().unwrap_or_default();
                 for line in html.trim_end().lines() {
-                    self.line(&painted(&safe::lines(line), DIM, self.colored));
+                    self.line(&paint(&safe::lines(line), DIM, self.colored));
                 }
             }
             TagEnd::TableCell => {
@@ -315,7 +315,7 @@ impl Page {
     /// Prints the name of the file in a block of code, such as `a/b` of `sh bad a/b`.
     fn caption(&mut self, info: &str) {
         if let Some(path) = info.split(' ').nth(2) {
-            self.line(&painted(&format!("  {}", safe::line(path)), DIM, self.colored));
+            self.line(&paint(&format!("  {}", safe::line(path)), DIM, self.colored));
         }
     }
 
@@ -323,8 +323,8 @@ impl Page {
         let code = self.literal.take().unwrap_or_default();
         let room = self.room().saturating_sub(MARGIN.len());
         for line in code.lines() {
-            for line in wrapped(&safe::lines(line), room, "  ") {
-                let line = painted(line.trim_end(), CODE, self.colored);
+            for line in wrap(&safe::lines(line), room, "  ") {
+                let line = paint(line.trim_end(), CODE, self.colored);
                 self.line(&format!("{MARGIN}{line}"));
             }
         }
@@ -380,7 +380,7 @@ impl Container {
     /// maximum depth.
     fn prefix(&mut self, is_indented: bool, colored: bool) -> String {
         match &mut self.kind {
-            ContainerKind::Quote if is_indented => painted("│", DIM, colored) + " ",
+            ContainerKind::Quote if is_indented => paint("│", DIM, colored) + " ",
             ContainerKind::Item { marker, .. } if !marker.is_empty() => mem::take(marker),
             ContainerKind::Item { indent, .. } if is_indented => " ".repeat(*indent),
             _ => String::new(),

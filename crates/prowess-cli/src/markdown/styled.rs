@@ -3,7 +3,7 @@
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::printer::painted;
+use crate::printer::paint;
 
 /// The text of a paragraph, heading or cell, in its styles. It must be made safe first.
 #[derive(Debug, Default, Clone)]
@@ -146,6 +146,6 @@ impl StyledLine {
     }
 
     pub(super) fn paint(&self, colored: bool) -> String {
-        self.spans.iter().map(|(text, style)| painted(text, *style, colored)).collect()
+        self.spans.iter().map(|(text, style)| paint(text, *style, colored)).collect()
     }
 }

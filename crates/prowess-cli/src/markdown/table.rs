@@ -3,7 +3,7 @@
 use pulldown_cmark::Alignment;
 
 use super::styled::{StyledLine, StyledText, WideWords};
-use crate::printer::{DIM, painted};
+use crate::printer::{DIM, paint};
 
 /// A table; its first row is the head.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl Table {
 
     fn grid(&self, widths: &[usize], colored: bool) -> Vec<String> {
         let mut lines = Vec::new();
-        let bar = painted(" │ ", DIM, colored);
+        let bar = paint(" │ ", DIM, colored);
         for (number, row) in self.rows.iter().enumerate() {
             let cells: Vec<Vec<StyledLine>> = row
                 .iter()
@@ -80,13 +80,13 @@ impl Table {
             for at in 0..height {
                 let cells = cells.iter().zip(widths).zip(&self.alignments);
                 let cells = cells.map(|((cell, width), alignment)| {
-                    aligned(cell.get(at), *width, *alignment, colored)
+                    align(cell.get(at), *width, *alignment, colored)
                 });
                 lines.push(cells.collect::<Vec<_>>().join(&bar));
             }
             if number == 0 {
                 let rules: Vec<String> = widths.iter().map(|it| "─".repeat(*it)).collect();
-                lines.push(painted(&rules.join("─┼─"), DIM, colored));
+                lines.push(paint(&rules.join("─┼─"), DIM, colored));
             }
         }
         lines
@@ -112,7 +112,7 @@ impl Table {
     }
 }
 
-fn aligned(line: Option<&StyledLine>, width: usize, alignment: Alignment, colored: bool) -> String {
+fn align(line: Option<&StyledLine>, width: usize, alignment: Alignment, colored: bool) -> String {
     let (text, used) = line.map_or((String::new(), 0), |it| (it.paint(colored), it.width));
     let free = width.saturating_sub(used);
     let before = match alignment {

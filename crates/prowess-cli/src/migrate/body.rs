@@ -76,14 +76,14 @@ impl Body {
     fn quote(&mut self, text: &str) {
         let pieces = pieces(text);
         let has_calls = pieces.len() > 1;
-        // The fence around a call is left out.
-        let is_mark = |line: &&str| matches!(line.trim(), "```" | "```text" | "```json");
         let mut quoted = String::new();
         for piece in pieces {
             match piece {
                 Piece::Text(text) if has_calls => {
-                    let lines: Vec<&str> = text.lines().filter(|it| !is_mark(it)).collect();
-                    quoted.push_str(&lines.join("\n"));
+                    // The fence around a call is left out.
+                    let fences = ["```", "```text", "```json"];
+                    let lines = text.lines().filter(|it| !fences.contains(&it.trim()));
+                    quoted.push_str(&lines.collect::<Vec<_>>().join("\n"));
                 }
                 Piece::Text(text) => quoted.push_str(text),
                 Piece::Call(values) => {
@@ -111,7 +111,7 @@ impl Body {
                     let kind = it.kind.as_ref().map(|it| format!(" ({})", one_line(it)));
                     let required = if it.required { ", required" } else { "" };
                     let default =
-                        it.default.as_ref().map(|it| format!("; `{}` unless set", one_line(it)));
+                        it.default.as_ref().map(|it| format!("; default: `{}`", one_line(it)));
                     let description = one_line(&it.description);
                     let colon = if description.is_empty() { "" } else { ": " };
                     let (kind, default) = (kind.unwrap_or_default(), default.unwrap_or_default());

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 use super::{
     LostItem, MigrateError, MigratedSkill,
     carry::{self, Walk},
-    name::valid,
+    name::valid_name,
 };
 
 /// The manifest of a plugin of Claude Code.
@@ -37,7 +37,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Returns the folders of the plugins that the marketplace in a folder lists and contains.
-pub(super) fn listed(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn marketplace_plugins(folder: &Path) -> Vec<PathBuf> {
     let Ok(root) = Root::open(folder) else { return Vec::new() };
     let Some(marketplace) = manifest(&root, MARKETPLACE).ok().flatten() else { return Vec::new() };
     let base = marketplace.get("metadata").and_then(|it| it.get("pluginRoot"));
@@ -51,12 +51,11 @@ pub(super) fn listed(folder: &Path) -> Vec<PathBuf> {
 
 /// Returns whether a folder has the manifest of a plugin that contains skills.
 pub(super) fn is_bundle(folder: &Path) -> bool {
-    let has = |it: &str| folder.join(it).symlink_metadata().is_ok();
-    let is_agent = || {
-        let root = Root::open(folder).ok()?;
-        manifest(&root, AGENT).ok().flatten().filter(is_agent_plugin)
-    };
-    has(CLAUDE) || has(MARKETPLACE) || (has(AGENT) && is_agent().is_some())
+    if [CLAUDE, MARKETPLACE].iter().any(|it| folder.join(it).symlink_metadata().is_ok()) {
+        return true;
+    }
+    let root = Root::open(folder).ok().filter(|_| folder.join(AGENT).symlink_metadata().is_ok());
+    root.is_some_and(|it| manifest(&it, AGENT).is_ok_and(|it| it.is_some()))
 }
 
 /// Returns the skills and commands of a plugin. Its other parts are reported with the first of
@@ -65,20 +64,23 @@ pub(super) fn unpack(
     folder: &Path,
     limits: &SizeLimits,
 ) -> Result<Vec<MigratedSkill>, MigrateError> {
-    let path = || folder.to_owned();
+    let path = folder.to_owned();
     if folder.is_symlink() {
-        return Err(MigrateError::Link { path: path() });
+        return Err(MigrateError::Link { path });
     }
-    let root = Root::open(folder).map_err(|source| MigrateError::Read { path: path(), source })?;
+    let root = match Root::open(folder) {
+        Ok(root) => root,
+        Err(source) => return Err(MigrateError::Read { path, source }),
+    };
     let mut manifests = Vec::new();
     for name in [CLAUDE, AGENT, MARKETPLACE] {
         match manifest(&root, name) {
             Ok(found) => manifests.extend(found.map(|it| (name, it))),
             Err(UnreadableManifest::Json(source)) => {
-                return Err(MigrateError::NotJson { path: path(), source });
+                return Err(MigrateError::NotJson { path, source });
             }
             Err(UnreadableManifest::Root(source)) => {
-                return Err(MigrateError::Read { path: path(), source });
+                return Err(MigrateError::Read { path, source });
             }
         }
     }
@@ -113,7 +115,7 @@ pub(super) fn unpack(
     }
     match migrated.first_mut() {
         Some(first) => first.lost.append(&mut lost),
-        None => return Err(MigrateError::NoSkill { path: path() }),
+        None => return Err(MigrateError::NoSkill { path }),
     }
     Ok(migrated)
 }
@@ -151,35 +153,23 @@ fn is_agent_plugin(manifest: &Map<String, Json>) -> bool {
 fn skill_folders(root: &Root, manifests: &[(&str, Map<String, Json>)]) -> Vec<PathBuf> {
     let mut places = vec![PathBuf::from("skills")];
     for (name, manifest) in manifests.iter().filter(|it| it.0 != AGENT) {
-        let named = |it: &Json| match it.get("skills") {
-            Some(Json::String(one)) => relative(one).into_iter().collect(),
-            Some(Json::Array(all)) => {
-                all.iter().filter_map(|it| relative(it.as_str()?)).collect::<Vec<_>>()
-            }
-            _ => Vec::new(),
-        };
-        let own = Json::Object(manifest.clone());
-        places.extend(named(&own));
+        places.extend(named_paths(manifest.get("skills")));
         let plugins = manifest.get("plugins").and_then(Json::as_array).into_iter().flatten();
-        places.extend(
-            plugins
-                .filter(|it: &&Json| {
-                    let source = it.get("source").and_then(Json::as_str).and_then(relative);
-                    *name == MARKETPLACE && source.is_some_and(|it| it.as_os_str().is_empty())
-                })
-                .flat_map(named),
-        );
+        for plugin in plugins.filter(|_| *name == MARKETPLACE) {
+            let source = plugin.get("source").and_then(Json::as_str).and_then(relative);
+            if source.is_some_and(|it| it.as_os_str().is_empty()) {
+                places.extend(named_paths(plugin.get("skills")));
+            }
+        }
     }
-    let has_document = |it: &Path| root.file(&it.join(SKILL_FILE), Links::Never).is_ok();
     let mut folders: Vec<PathBuf> = Vec::new();
     for place in places {
-        if has_document(&place) {
+        if has_skill_file(root, &place) {
             folders.push(place);
             continue;
         }
-        let listed = root.list(&place, Links::Never).unwrap_or_default().into_iter();
-        let inside = listed.map(|it| place.join(it.name)).filter(|it| has_document(it));
-        folders.extend(inside);
+        let entries = root.list(&place, Links::Never).unwrap_or_default().into_iter();
+        folders.extend(entries.map(|it| place.join(it.name)).filter(|it| has_skill_file(root, it)));
     }
     let mut seen = Vec::new();
     folders.retain(|it| {
@@ -188,6 +178,19 @@ fn skill_folders(root: &Root, manifests: &[(&str, Map<String, Json>)]) -> Vec<Pa
         is_new
     });
     folders
+}
+
+/// Returns the paths of a value: one, or a list.
+fn named_paths(value: Option<&Json>) -> Vec<PathBuf> {
+    match value {
+        Some(Json::String(path)) => relative(path).into_iter().collect(),
+        Some(Json::Array(all)) => all.iter().filter_map(|it| relative(it.as_str()?)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn has_skill_file(root: &Root, folder: &Path) -> bool {
+    root.file(&folder.join(SKILL_FILE), Links::Never).is_ok()
 }
 
 /// Returns a path inside the plugin; `None` for one that leads out of it.
@@ -217,7 +220,7 @@ fn skill(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
 fn command(root: &Root, path: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
     let bytes = document(root, path, limits)?;
     let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = valid(&stem).ok_or("its name is not a valid skill name")?;
+    let name = valid_name(&stem).ok_or("its name is not a valid skill name")?;
     let parsed = parse(&bytes, Some(&name), Profile::Lenient);
     let manifest = parsed.manifest.ok_or("it has no description")?;
     let manifest = Manifest { name: name.into(), created_by: Some("migrate".into()), ..manifest };

@@ -24,7 +24,7 @@ const MADE: &[&str] = &["node_modules", "__pycache__", "venv", "target"];
 
 /// Reads the files of a plugin into this much room, the programs that its host started first. No
 /// link is followed.
-pub(super) fn carry(
+pub(super) fn carry_files(
     root: &Root,
     plugin: &Plugin,
     limits: &SizeLimits,
@@ -85,15 +85,7 @@ pub(super) struct Walk {
 impl Walk {
     fn new(root: &Root, plugin: &Plugin) -> Self {
         let mut walk = Self::default();
-        let is_file = |it: &str| {
-            let mut parts = Path::new("").to_owned();
-            let kept = it.split('/').all(|part| {
-                parts.push(part);
-                !part.is_empty() && why_left_out(&parts, FileType::RegularFile, 0).is_none()
-            });
-            it != MANIFEST && kept && root.file(&parts, Links::Never).is_ok()
-        };
-        walk.found.extend(plugin.programs().filter(|it| is_file(it)).map(str::to_owned));
+        walk.found.extend(plugin.programs().filter(|it| is_program(root, it)).map(str::to_owned));
         walk.visit(root, Path::new(""), 0);
         if walk.seen > MOST {
             walk.lose("the rest of its files", &format!("there are more than {MOST}"));
@@ -146,18 +138,27 @@ impl Walk {
     }
 }
 
+/// Returns whether a path is a file that is carried over.
+fn is_program(root: &Root, path: &str) -> bool {
+    let mut parts = PathBuf::new();
+    let is_carried = path.split('/').all(|part| {
+        parts.push(part);
+        !part.is_empty() && why_left_out(&parts, FileType::RegularFile, 0).is_none()
+    });
+    path != MANIFEST && is_carried && root.file(&parts, Links::Never).is_ok()
+}
+
 /// Returns the reason a file or folder is left out.
 fn why_left_out(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let is_folder = kind == FileType::Directory;
-    let is_plain =
-        |it: &str| it.len() <= 1024 && !it.contains(['\\', ':']) && !it.contains(char::is_control);
+    let path = path.to_str().filter(|it| it.len() <= 1024 && !it.contains(['\\', ':']));
     if name.starts_with('.') {
         Some("it is hidden")
     } else if !is_folder && kind != FileType::RegularFile {
         Some("it is a link or a special file")
-    } else if !path.to_str().is_some_and(is_plain) {
-        Some("its name is not valid UTF-8")
+    } else if path.is_none_or(|it| it.contains(char::is_control)) {
+        Some("its name is too long, is not UTF-8, or has `\\`, `:` or control characters")
     } else if name.ends_with(".env") {
         Some("it may contain secrets; the skill says which settings there are")
     } else if !is_folder && is_secret(&name) {

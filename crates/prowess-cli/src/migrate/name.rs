@@ -3,10 +3,10 @@
 use prowess::spec::MAX_NAME;
 
 /// Names that no folder can have on Windows.
-const TAKEN: &[&str] = &["con", "prn", "aux", "nul"];
+const RESERVED: &[&str] = &["con", "prn", "aux", "nul"];
 
 /// Makes a valid skill name: `SciCalculator` becomes `sci-calculator`.
-pub(super) fn valid(name: &str) -> Option<String> {
+pub(super) fn valid_name(name: &str) -> Option<String> {
     let mut words = String::new();
     let letters: Vec<char> = name.chars().collect();
     for (at, letter) in letters.iter().enumerate() {
@@ -29,12 +29,12 @@ pub(super) fn valid(name: &str) -> Option<String> {
     }
     words.truncate(MAX_NAME);
     let words = words.trim_end_matches('-');
-    let numbered = |it: &str| {
-        ["com", "lpt"].iter().any(|port| it.strip_prefix(port).is_some_and(|it| it.len() == 1))
-    };
+    let port = words.strip_prefix("com").or_else(|| words.strip_prefix("lpt"));
     match words {
         "" => None,
-        it if TAKEN.contains(&it) || numbered(it) => Some(format!("{it}-plugin")),
+        it if RESERVED.contains(&it) || port.is_some_and(|it| it.len() == 1) => {
+            Some(format!("{it}-plugin"))
+        }
         it => Some(it.to_owned()),
     }
 }
@@ -45,7 +45,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// Puts a text on one line, cut to this many characters.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(super) fn shorten(text: &str, most: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= most {
         return line;
@@ -68,7 +68,7 @@ mod tests {
             "a--b",
             "../../etc",
         ];
-        let valid = names.map(|it| valid(it).unwrap_or_default());
+        let valid = names.map(|it| valid_name(it).unwrap_or_default());
         let wanted = [
             "sci-calculator",
             "vcp-tavern",
@@ -83,11 +83,11 @@ mod tests {
 
     #[test]
     fn a_name_without_letters_is_none_and_a_taken_one_is_changed() {
-        assert_eq!([valid("计算器"), valid(""), valid("///")], [None, None, None]);
+        assert_eq!([valid_name("计算器"), valid_name(""), valid_name("///")], [None, None, None]);
         assert_eq!(
-            [valid("CON"), valid("Com1")],
+            [valid_name("CON"), valid_name("Com1")],
             [Some("con-plugin".to_owned()), Some("com1-plugin".to_owned())]
         );
-        assert_eq!(valid(&"a".repeat(300)).map(|it| it.len()), Some(64));
+        assert_eq!(valid_name(&"a".repeat(300)).map(|it| it.len()), Some(64));
     }
 }

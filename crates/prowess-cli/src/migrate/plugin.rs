@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use super::{
     LostItem,
     calls::{Piece, pieces},
-    secret::take_out,
+    secret::redact_manifest,
 };
 
 /// A plugin, as its manifest describes it.
@@ -64,7 +64,7 @@ impl Plugin {
         let mut plugin = Self::default();
         let text = str::from_utf8(bytes).map_err(serde_json::Error::custom)?;
         let mut manifest = Map::<String, Json>::deserialize(strict_json(text)?)?;
-        plugin.lost = take_out(&mut manifest);
+        plugin.lost = redact_manifest(&mut manifest);
         for (key, value) in manifest {
             plugin.take(&key, value);
         }
@@ -217,9 +217,9 @@ impl Plugin {
         };
         let keys = ["parameters", "inputSchema", "input_schema"];
         let taken = keys.iter().find_map(|it| Some((it, parts.shift_remove(*it)?)));
-        let is_schema = |it: &Json| it.get("properties").is_some_and(Json::is_object);
-        let schema = taken.as_ref().map(|it| &it.1).filter(|it| is_schema(it)).cloned();
-        let is_shown = taken.is_none();
+        let schema = taken.as_ref().map(|it| &it.1);
+        let schema = schema.filter(|it| it.get("properties").is_some_and(Json::is_object)).cloned();
+        let is_documented_by_example = taken.is_none();
         let lost = self.lost.len();
         let mut parameters = taken.map_or_else(Vec::new, |(key, value)| {
             self.parameters(&format!("{place}.{key}"), value)
@@ -229,8 +229,8 @@ impl Plugin {
             self.lost.truncate(lost);
         }
         // Most plugins document the parameters of a command only by an example call.
-        for said in [&description, &example].into_iter().filter(|_| is_shown) {
-            for call in pieces(said) {
+        for text in [&description, &example].into_iter().filter(|_| is_documented_by_example) {
+            for call in pieces(text) {
                 let Piece::Call(values) = call else { continue };
                 for (name, value) in values {
                     if parameters.iter().all(|it| it.name != name) {
@@ -388,27 +388,25 @@ impl Plugin {
     }
 
     /// Returns the items that have no place in a skill, except files.
-    pub(super) fn lost(&self, files: &Files) -> Vec<LostItem> {
+    pub(super) fn lost_items(&self, files: &Files) -> Vec<LostItem> {
         let mut lost = self.lost.clone();
-        let mut lose = |what: &str, why: &str| {
-            lost.push(LostItem::new(what, why));
-        };
+        let mut lose = |what: &str, why: &str| lost.push(LostItem::new(what, why));
         match self.kind.as_deref().unwrap_or("synchronous") {
             "synchronous" => {}
-            "asynchronous" => lose("answers that come later", "the caller waits for it"),
-            "static" => lose("being run at the start", "a skill is used when it is asked for"),
+            "asynchronous" => lose("its asynchronous answer", "a skill answers directly"),
+            "static" => lose("its run at startup", "a skill is used on request"),
             "messagePreprocessor" => {
-                lose("being run before every message", "a skill is used when it is asked for");
+                lose("its run before every message", "a skill is used on request");
             }
             "service" | "hybridservice" => {
-                lose("running all the time", "a skill is used when it is asked for");
+                lose("its background service", "a skill is used on request");
             }
             kind => lose(&format!("the type `{kind}`"), "its meaning is unknown"),
         }
         match self.protocol.as_deref().unwrap_or("stdio") {
             "stdio" => {}
             "direct" => {
-                lose("being loaded into its host", "its program only runs inside that host");
+                lose("its loading into the host", "its program only runs inside that host");
             }
             protocol => lose(&format!("the protocol `{protocol}`"), "it is not supported"),
         }

@@ -1,15 +1,10 @@
 //! Secrets in a plugin: they are left out.
 
+use prowess_runtime::secret::{is_secret_name, is_service_token};
 use serde_json::{Map, Value as Json};
 
 use super::LostItem;
-use crate::secret_name;
 
-/// Prefixes of the secrets of well-known services.
-const BEGINNINGS: &[&str] =
-    &["AIza", "AKIA", "ghp_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-"];
-/// The shortest of those secrets.
-const SHORTEST: usize = 16;
 /// Keys of a schema that list values.
 const VALUES: &[&str] =
     &["const", "default", "defaultValue", "enum", "example", "examples", "value"];
@@ -20,10 +15,10 @@ const TYPES: &[&str] =
 const LEFT_OUT: &str = "…";
 
 /// Removes the secrets from a manifest, and returns their places.
-pub(super) fn take_out(manifest: &mut Map<String, Json>) -> Vec<LostItem> {
+pub(super) fn redact_manifest(manifest: &mut Map<String, Json>) -> Vec<LostItem> {
     let mut lost = Vec::new();
     for (key, value) in manifest.iter_mut() {
-        visit(key, key, value, &mut lost);
+        redact(key, key, value, &mut lost);
     }
     lost
 }
@@ -38,51 +33,51 @@ pub(super) fn is_private_key(bytes: &[u8]) -> bool {
     })
 }
 
-fn visit(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
-    let is_secret = is_name(key);
-    let mut lose = |place: &str| {
-        let why = "it may be a secret; the user who runs the skill sets it".to_owned();
-        lost.push(LostItem::new(format!("a value in `{place}`"), why));
-    };
+fn redact(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
+    let is_secret = names_secret(key);
     match value {
-        Json::String(text) if is_secret && is_value(text) => {
+        Json::String(text) if is_secret && may_be_secret(text) => {
             *text = LEFT_OUT.to_owned();
-            lose(place);
+            lost.push(lost_secret(place));
         }
         Json::String(text) => {
-            if let Some(plain) = without(text) {
-                *text = plain;
-                lose(place);
+            if let Some(redacted) = redact_text(text) {
+                *text = redacted;
+                lost.push(lost_secret(place));
             }
         }
         Json::Array(values) => {
             for (at, value) in values.iter_mut().enumerate() {
-                visit(&format!("{place}[{at}]"), key, value, lost);
+                redact(&format!("{place}[{at}]"), key, value, lost);
             }
         }
         Json::Object(parts) => {
             for key in VALUES.iter().filter(|_| is_secret) {
                 if parts.shift_remove(*key).is_some() {
-                    lose(&format!("{place}.{key}"));
+                    lost.push(lost_secret(&format!("{place}.{key}")));
                 }
             }
             for (key, value) in parts.iter_mut() {
-                visit(&format!("{place}.{key}"), key, value, lost);
+                redact(&format!("{place}.{key}"), key, value, lost);
             }
         }
         Json::Null | Json::Bool(_) | Json::Number(_) => {}
     }
 }
 
+fn lost_secret(place: &str) -> LostItem {
+    let why = "it may be a secret; the user who runs the skill sets it";
+    LostItem::new(format!("a value in `{place}`"), why)
+}
+
 /// Returns whether a name is that of a secret.
-fn is_name(name: &str) -> bool {
-    let plain = secret_name::plain(name);
+fn names_secret(name: &str) -> bool {
     // Token counts of models are not secrets.
-    secret_name::is_secret(&plain) && !plain.contains("tokens")
+    is_secret_name(name) && !name.to_ascii_lowercase().contains("tokens")
 }
 
 /// Returns whether a text may be a secret, rather than a description of one.
-fn is_value(text: &str) -> bool {
+fn may_be_secret(text: &str) -> bool {
     let text = text.trim();
     let is_place = text.starts_with(['$', '<', '{', '%']);
     !text.is_empty()
@@ -93,8 +88,7 @@ fn is_value(text: &str) -> bool {
 }
 
 /// Redacts the secrets in a text; `None` if there are none.
-fn without(text: &str) -> Option<String> {
-    let is_edge = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '`' | '&' | '?');
+fn redact_text(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut found, mut next) = (false, Next::Other);
     for piece in text.split_inclusive(is_edge) {
@@ -106,21 +100,21 @@ fn without(text: &str) -> Option<String> {
         }
         let (name, value) = word.split_once(['=', ':']).unwrap_or((word, ""));
         let is_next = match next {
-            Next::Secret => is_value(word) && !word.starts_with('-'),
-            Next::MaybeSecret => is_value(word) && word.bytes().any(|it| it.is_ascii_digit()),
+            Next::Secret => may_be_secret(word) && !word.starts_with('-'),
+            Next::MaybeSecret => may_be_secret(word) && word.bytes().any(|it| it.is_ascii_digit()),
             Next::Colon | Next::Other => false,
         };
         next = match next {
             Next::Colon if word == ":" => Next::Secret,
-            _ if is_name(name) && edge.starts_with('"') => Next::Colon,
-            _ if is_name(name) && word.starts_with("--") => Next::Secret,
-            _ if is_name(name) && word.ends_with([':', '=']) => Next::MaybeSecret,
+            _ if names_secret(name) && edge.starts_with('"') => Next::Colon,
+            _ if names_secret(name) && word.starts_with("--") => Next::Secret,
+            _ if names_secret(name) && word.ends_with([':', '=']) => Next::MaybeSecret,
             _ => Next::Other,
         };
-        if is_next || is_known(word) {
+        if is_next || is_service_token(word) {
             (found, next) = (true, Next::Other);
             out.push_str(LEFT_OUT);
-        } else if is_name(name) && is_value(value) {
+        } else if names_secret(name) && may_be_secret(value) {
             (found, next) = (true, Next::Other);
             out.push_str(&word[..=name.len()]);
             out.push_str(LEFT_OUT);
@@ -132,6 +126,11 @@ fn without(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
+/// Returns whether a character separates the words of a text.
+fn is_edge(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '`' | '&' | '?')
+}
+
 /// The kind of the next word of a text.
 enum Next {
     /// After `--token`, and after `"token":`.
@@ -141,13 +140,6 @@ enum Next {
     /// The colon after `"token"`, if there is one.
     Colon,
     Other,
-}
-
-/// Returns whether a word begins like the secrets of well-known services.
-fn is_known(word: &str) -> bool {
-    word.len() >= SHORTEST
-        && BEGINNINGS.iter().any(|it| word.starts_with(it))
-        && word.bytes().any(|it| it.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -164,7 +156,7 @@ mod tests {
             ("call sk-abcdef0123456789abcdef now", "call … now"),
         ];
         for (text, plain) in secret {
-            assert_eq!(without(text).as_deref(), Some(plain));
+            assert_eq!(redact_text(text).as_deref(), Some(plain));
         }
         for text in [
             "Sets the password of the user",
@@ -173,7 +165,7 @@ mod tests {
             "API_KEY=$API_KEY node x.js",
             "a secret, if any",
         ] {
-            assert_eq!(without(text), None, "{text}");
+            assert_eq!(redact_text(text), None, "{text}");
         }
     }
 }

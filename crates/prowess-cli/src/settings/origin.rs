@@ -51,7 +51,7 @@ pub struct IgnoredSetting {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     /// All problems, in the order of files and lines.
-    pub faults: Vec<ConfigProblem>,
+    pub problems: Vec<ConfigProblem>,
 }
 
 /// A problem of a settings file.
@@ -78,7 +78,7 @@ impl<T> Setting<T> {
     }
 
     /// Returns the value, if it is not the default.
-    pub fn given(&self) -> Option<&T> {
+    pub fn explicit(&self) -> Option<&T> {
         (self.origin != SettingOrigin::Default).then_some(&self.value)
     }
 
@@ -90,7 +90,7 @@ impl<T> Setting<T> {
 
 impl SettingOrigin {
     /// Returns the origin for a file and line.
-    pub(super) fn of_place(place: Option<&(PathBuf, usize)>) -> Option<Self> {
+    pub(super) fn from_place(place: Option<&(PathBuf, usize)>) -> Option<Self> {
         place.map(|(path, line)| Self::File { path: path.as_path().into(), line: *line })
     }
 
@@ -127,8 +127,8 @@ impl fmt::Display for SettingOrigin {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, fault) in self.faults.iter().enumerate() {
-            write!(f, "{}{fault}", if at > 0 { "\n" } else { "" })?;
+        for (at, problem) in self.problems.iter().enumerate() {
+            write!(f, "{}{problem}", if at > 0 { "\n" } else { "" })?;
         }
         Ok(())
     }

@@ -65,34 +65,34 @@ impl Places {
         if let Some(file) = &self.only {
             return (vec![ConfigLayer { file: file.clone(), owner: Owner::Named }], Vec::new());
         }
-        let mut passed_over = Vec::new();
-        let user = self.user_file().filter(|it| is_there(it));
-        let project = self.from.as_ref().and_then(|from| nearest(from, &mut passed_over));
+        let mut ignored_files = Vec::new();
+        let user = self.user_file().filter(|it| exists(it));
+        let project = self.from.as_ref().and_then(|from| nearest(from, &mut ignored_files));
         let project = project.filter(|it| user.as_ref().is_none_or(|user| !is_same(user, it)));
         let user = user.map(|file| ConfigLayer { file, owner: Owner::User });
         let project = project.map(|file| ConfigLayer { file, owner: Owner::Project });
-        (user.into_iter().chain(project).collect(), passed_over)
+        (user.into_iter().chain(project).collect(), ignored_files)
     }
 }
 
 /// Returns the nearest settings file, here or above, that belongs to the user.
-fn nearest(from: &Path, passed_over: &mut Vec<(PathBuf, &'static str)>) -> Option<PathBuf> {
+fn nearest(from: &Path, ignored_files: &mut Vec<(PathBuf, &'static str)>) -> Option<PathBuf> {
     let from = fs::canonicalize(from).ok()?;
     let above: Vec<&Path> = from.ancestors().collect();
     // A file in a skill came with the skill, even if somebody works there.
-    let is_skill = |it: &Path| [SKILL_FILE, "skill.md"].iter().any(|name| is_there(&it.join(name)));
-    let inside = above.iter().rposition(|it| is_skill(it));
+    let names = [SKILL_FILE, "skill.md"];
+    let inside = above.iter().rposition(|it| names.iter().any(|name| exists(&it.join(name))));
     for (at, folder) in above.into_iter().enumerate() {
         let file = folder.join(NAME);
-        if !is_there(&file) {
+        if !exists(&file) {
             continue;
         }
         if inside.is_some_and(|inside| at <= inside) {
-            passed_over.push((file, "it belongs to a skill"));
+            ignored_files.push((file, "it belongs to a skill"));
         } else if !is_own(&file) {
-            passed_over.push((file, "it belongs to another user"));
-        } else if is_open(&file) {
-            passed_over.push((file, "it can be written by everyone"));
+            ignored_files.push((file, "it belongs to another user"));
+        } else if is_writable_by_all(&file) {
+            ignored_files.push((file, "it can be written by everyone"));
         } else {
             return Some(file);
         }
@@ -100,7 +100,7 @@ fn nearest(from: &Path, passed_over: &mut Vec<(PathBuf, &'static str)>) -> Optio
     None
 }
 
-fn is_there(path: &Path) -> bool {
+fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
@@ -112,11 +112,13 @@ fn is_own(file: &Path) -> bool {
 }
 
 /// Returns whether everybody can write a file.
-fn is_open(file: &Path) -> bool {
+fn is_writable_by_all(file: &Path) -> bool {
     file.metadata().is_ok_and(|it| it.mode() & 0o002 != 0)
 }
 
 fn is_same(a: &Path, b: &Path) -> bool {
-    let identity = |path: &Path| path.metadata().map(|it| (it.dev(), it.ino()));
-    matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
 }

@@ -10,7 +10,10 @@ use std::{
 
 use prowess::{did_you_mean, nearest};
 use prowess_runtime::{ApprovalStore, approval::settings_digest};
-use rustix::fs::{Mode, OFlags};
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
 use toml_edit::{Document, Item, TableLike};
 
 use super::{
@@ -41,7 +44,7 @@ pub(super) struct Reader<'h> {
     pub(super) is_approved: bool,
     /// The digest of its bytes.
     pub(super) digest: String,
-    pub(super) faults: Vec<ConfigProblem>,
+    pub(super) problems: Vec<ConfigProblem>,
     pub(super) ignored: Vec<IgnoredSetting>,
 }
 
@@ -52,20 +55,20 @@ impl<'h> Reader<'h> {
         places: &'h Places,
     ) -> Result<Self, Box<ConfigProblem>> {
         let path: Arc<Path> = layer.file.as_path().into();
-        let fault = |message: String| Box::new(ConfigProblem::new(&*path, message));
-        let bytes = read(&path).map_err(fault)?;
+        let bytes = read(&path).map_err(|it| ConfigProblem::new(&*path, it))?;
         let digest = settings_digest(&bytes);
         let lines: Vec<usize> = (1..=bytes.len()).filter(|at| bytes[at - 1] == b'\n').collect();
         let text = String::from_utf8(bytes).map_err(|error| {
-            let line = Some(line(&lines, error.utf8_error().valid_up_to()));
-            Box::new(ConfigProblem { line, ..*fault("this is not UTF-8 text".to_owned()) })
+            let line = Some(line_number(&lines, error.utf8_error().valid_up_to()));
+            ConfigProblem { line, ..ConfigProblem::new(&*path, "this is not UTF-8 text") }
         })?;
-        let absolute = std::path::absolute(&path).map_err(|it| fault(it.to_string()))?;
+        let absolute =
+            std::path::absolute(&path).map_err(|it| ConfigProblem::new(&*path, it.to_string()))?;
         let directory = absolute.parent().unwrap_or(Path::new("/")).to_owned();
         let document = Document::parse(text.clone()).map_err(|error| {
             let message = error.message().lines().collect::<Vec<_>>().join(", ");
-            let fault = ConfigProblem::new(&*path, format!("this is not TOML: {message}"));
-            Box::new(placed(fault, &text, &lines, error.span().unwrap_or_default()))
+            let problem = ConfigProblem::new(&*path, format!("this is not TOML: {message}"));
+            with_excerpt(problem, &text, &lines, error.span().unwrap_or_default())
         })?;
         let is_approved = layer.owner == Owner::Project
             && places
@@ -81,7 +84,7 @@ impl<'h> Reader<'h> {
             owner: layer.owner,
             is_approved,
             digest,
-            faults: Vec::new(),
+            problems: Vec::new(),
             ignored: Vec::new(),
         })
     }
@@ -91,7 +94,8 @@ impl<'h> Reader<'h> {
         let root = self.document.as_table().clone();
         let keys: Vec<&str> = rows.iter().map(|it| it.facts.key).collect();
         for (table, item) in self.entries(&root) {
-            let own: Vec<&str> = keys.iter().filter_map(|it| inside(it, &table.name)).collect();
+            let own: Vec<&str> =
+                keys.iter().filter_map(|it| strip_table(it, &table.name)).collect();
             // Tables with names of the user's choice have no known keys.
             if let Some(row) = rows.iter_mut().find(|it| it.facts.key == table.name) {
                 let origin = self.origin(&table.span);
@@ -115,7 +119,7 @@ impl<'h> Reader<'h> {
                 self.note(&table.span, message, Some(hint));
             }
         }
-        self.faults.sort_by_key(|it| it.line);
+        self.problems.sort_by_key(|it| it.line);
     }
 
     /// Records a setting that a project's file may not set: as a whole, or some of its entries.
@@ -127,36 +131,42 @@ impl<'h> Reader<'h> {
         entries: Vec<(String, Option<SettingOrigin>)>,
         reason: &'static str,
     ) {
-        let can_be_approved = facts.right == ProjectRight::NarrowerOrApproved;
-        let ignored = |origin: &SettingOrigin, entries| IgnoredSetting {
+        let whole = IgnoredSetting {
             key: facts.key,
             origin: origin.clone(),
-            entries,
+            entries: Vec::new(),
             reason,
-            can_be_approved,
+            can_be_approved: facts.right == ProjectRight::NarrowerOrApproved,
         };
         if is_all && entries.is_empty() {
-            self.ignored.push(ignored(origin, Vec::new()));
+            self.ignored.push(whole);
+            return;
         }
-        let (placed, plain): (Vec<_>, Vec<_>) = entries.into_iter().partition(|it| it.1.is_some());
-        for (entry, line) in placed {
-            self.ignored.push(ignored(line.as_ref().unwrap_or(origin), vec![entry]));
+        let mut entries_without_line = Vec::new();
+        for (entry, line) in entries {
+            match line {
+                Some(origin) => {
+                    let entries = vec![entry];
+                    self.ignored.push(IgnoredSetting { origin, entries, ..whole.clone() });
+                }
+                None => entries_without_line.push(entry),
+            }
         }
-        if !plain.is_empty() {
-            self.ignored.push(ignored(origin, plain.into_iter().map(|it| it.0).collect()));
+        if !entries_without_line.is_empty() {
+            self.ignored.push(IgnoredSetting { entries: entries_without_line, ..whole });
         }
     }
 
     /// Returns the keys and values of a table.
     pub(super) fn entries<'i>(&self, table: &'i dyn TableLike) -> Vec<(Key, &'i Item)> {
-        table.iter().map(|(name, item)| (key(table, name, item), item)).collect()
+        table.iter().map(|(name, item)| (key_of(table, name, item), item)).collect()
     }
 
     /// Records an unknown key.
     pub(super) fn unknown_key(&mut self, key: &Key, of: &str, known: &[&str]) {
         let hint = match nearest(&key.name, known.iter().copied()) {
             Some(near) => did_you_mean(near),
-            None => format!("there are {}", listed(known)),
+            None => format!("there are {}", join_quoted(known)),
         };
         self.note(&key.span, format!("{of} has no key `{}`", key.name), Some(hint));
     }
@@ -168,7 +178,7 @@ impl<'h> Reader<'h> {
         let hint = match (home, nearest(&table.name, tables.iter().copied())) {
             (Some((home, key)), _) => format!("`{key}` belongs below `[{home}]`"),
             (None, Some(near)) => did_you_mean(format_args!("[{near}]")),
-            (None, None) => format!("there are {}", listed(&tables)),
+            (None, None) => format!("there are {}", join_quoted(&tables)),
         };
         self.note(&table.span, format!("there is no table `{}`", table.name), Some(hint));
     }
@@ -180,15 +190,16 @@ impl<'h> Reader<'h> {
         message: impl Into<String>,
         hint: Option<String>,
     ) {
-        if self.faults.len() < MOST {
-            let fault = ConfigProblem { hint, ..ConfigProblem::new(&*self.path, message) };
-            self.faults.push(placed(fault, self.document.raw(), &self.lines, span.clone()));
+        if self.problems.len() < MOST {
+            let problem = ConfigProblem { hint, ..ConfigProblem::new(&*self.path, message) };
+            let text = self.document.raw();
+            self.problems.push(with_excerpt(problem, text, &self.lines, span.clone()));
         }
     }
 
     /// Returns the origin of a part of the file.
     pub(super) fn origin(&self, span: &Range<usize>) -> SettingOrigin {
-        SettingOrigin::File { path: self.path.clone(), line: line(&self.lines, span.start) }
+        SettingOrigin::File { path: self.path.clone(), line: line_number(&self.lines, span.start) }
     }
 }
 
@@ -198,18 +209,18 @@ pub(super) struct Key {
     pub(super) span: Range<usize>,
 }
 
-fn key(table: &dyn TableLike, name: &str, item: &Item) -> Key {
+fn key_of(table: &dyn TableLike, name: &str, item: &Item) -> Key {
     let span = table.key(name).and_then(toml_edit::Key::span).or_else(|| item.span());
     Key { name: name.to_owned(), span: span.unwrap_or_default() }
 }
 
 /// Returns the rest of a dotted key that belongs to a table.
-fn inside<'k>(key: &'k str, table: &str) -> Option<&'k str> {
+fn strip_table<'k>(key: &'k str, table: &str) -> Option<&'k str> {
     key.split_once('.').filter(|it| it.0 == table).map(|it| it.1)
 }
 
 /// Returns `a`, `b` and `c`, each in backticks.
-fn listed(words: &[&str]) -> String {
+fn join_quoted(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|it| format!("`{it}`")).collect();
     words.join(", ")
 }
@@ -217,17 +228,20 @@ fn listed(words: &[&str]) -> String {
 /// Reads a regular file; does not wait for a pipe.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let cannot = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        _ => format!("the settings cannot be read: {error}"),
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return Err("there is no such file".to_owned()),
+        Err(error) => return Err(format!("the settings cannot be read: {error}")),
     };
-    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|it| cannot(it.into()))?;
-    let file = File::from(file);
-    if !file.metadata().map_err(cannot)?.is_file() {
-        return Err("the settings cannot be read: it is not a regular file".to_owned());
-    }
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    let read = match file.metadata() {
+        Ok(it) if !it.is_file() => {
+            return Err("the settings cannot be read: it is not a regular file".to_owned());
+        }
+        Ok(_) => file.take(LARGEST + 1).read_to_end(&mut bytes),
+        Err(error) => Err(error),
+    };
+    read.map_err(|error| format!("the settings cannot be read: {error}"))?;
     if bytes.len() as u64 > LARGEST {
         return Err(format!("the settings are larger than {LARGEST} bytes"));
     }
@@ -235,14 +249,19 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Returns the line of a byte, counted from 1.
-fn line(lines: &[usize], at: usize) -> usize {
+fn line_number(lines: &[usize], at: usize) -> usize {
     lines.partition_point(|it| *it <= at) + 1
 }
 
 /// Adds the marked line to a problem, cut around the mark if it is very long.
-fn placed(fault: ConfigProblem, text: &str, lines: &[usize], span: Range<usize>) -> ConfigProblem {
+fn with_excerpt(
+    problem: ConfigProblem,
+    text: &str,
+    lines: &[usize],
+    span: Range<usize>,
+) -> ConfigProblem {
     let at = text.floor_char_boundary(span.start);
-    let number = line(lines, at);
+    let number = line_number(lines, at);
     let begin = if number > 1 { lines[number - 2] } else { 0 };
     let end = lines.get(number - 1).map_or(text.len(), |it| it - 1);
     let from = begin.max(text.ceil_char_boundary(at.saturating_sub(AROUND)));
@@ -252,5 +271,5 @@ fn placed(fault: ConfigProblem, text: &str, lines: &[usize], span: Range<usize>)
     let excerpt = without_password(plain);
     // Removing a password moves the text after it.
     let columns = (excerpt == plain).then_some((at - from, to - from)).filter(|it| it.0 < it.1);
-    ConfigProblem { line: Some(number), excerpt: Some(excerpt), columns, ..fault }
+    ConfigProblem { line: Some(number), excerpt: Some(excerpt), columns, ..problem }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Config, ShownSetting,
+    Config, SettingInfo,
     table::{Row, TABLES},
 };
 
@@ -30,7 +30,7 @@ is ignored with a warning. The user's file, a file named by `--config`, and flag
 can be approved once, after you have read the file: `prowess config --approve`. The approval ends when the file changes.
 
 Sizes have a unit (`\"10 MiB\"`, `\"64KB\"`) or are bytes; times have a unit (`\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"2h\"`) or are seconds.
-Relative paths begin at the directory of the file, and `~` is the home directory.
+Relative paths are resolved from the directory of the file, and `~` is the home directory.
 
 Editors with a TOML language server such as taplo (Even Better TOML in VS Code) complete and check the file by its schema. Write the schema
 with `prowess config --schema > prowess.schema.json` and begin the file with `#:schema ./prowess.schema.json`.
@@ -42,15 +42,15 @@ impl Config {
         let mut text = INTRODUCTION.to_owned();
         let settings = Self::default().settings();
         for (table, about) in TABLES {
-            let own = || settings.iter().filter(|it| table_of(it.key) == *table);
+            let own: Vec<_> = settings.iter().filter(|it| table_of(it.key) == *table).collect();
             let _ =
                 writeln!(text, "\n## `[{table}]`\n\n{about}\n\n| setting | meaning |\n|---|---|");
-            for it in own() {
+            for it in &own {
                 let anchor = it.key.replace('.', "");
                 let about = it.about.replace('|', "\\|");
                 let _ = writeln!(text, "| [`{}`](#{anchor}) | {about} |", it.key);
             }
-            for it in own() {
+            for it in own {
                 let _ = write!(text, "\n{}", section(it));
             }
         }
@@ -64,8 +64,8 @@ impl Config {
         for Row { facts, slot } in own.rows() {
             let mut schema = slot.schema();
             schema["description"] = json!(facts.about);
-            if !slot.show().is_null() && facts.key != "servers" {
-                schema["default"] = slot.show();
+            if !slot.to_json().is_null() && facts.key != "servers" {
+                schema["default"] = slot.to_json();
             }
             match facts.key.split_once('.') {
                 Some((table, key)) => {
@@ -94,7 +94,7 @@ impl Config {
     }
 }
 
-impl ShownSetting {
+impl SettingInfo {
     /// Returns the setting as it is written in a file: its table and a line, or its lines.
     pub fn lines(&self) -> String {
         match self.key.split_once('.') {
@@ -104,7 +104,7 @@ impl ShownSetting {
     }
 }
 
-fn section(it: &ShownSetting) -> String {
+fn section(it: &SettingInfo) -> String {
     let flag = it.flag.map(|it| format!("- Flag: `{it}`\n")).unwrap_or_default();
     let default = match &*it.default {
         "not set" => "not set".to_owned(),
@@ -115,7 +115,7 @@ fn section(it: &ShownSetting) -> String {
         it.key,
         it.about,
         it.kind,
-        it.project.meaning(),
+        it.project.phrase(),
         it.lines(),
     )
 }

@@ -54,8 +54,8 @@ impl ProjectRight {
         }
     }
 
-    /// Returns a phrase for it, such as "a project's file: a stricter value only".
-    pub fn meaning(self) -> &'static str {
+    /// Returns a phrase for it, such as "a stricter value only".
+    pub fn phrase(self) -> &'static str {
         match self {
             Self::Nothing => "no",
             Self::Stricter => "a stricter value only",

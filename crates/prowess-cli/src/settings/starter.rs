@@ -1,6 +1,6 @@
 //! The initial `prowess.toml` of a project.
 
-use super::{Config, ShownSetting};
+use super::{Config, SettingInfo};
 
 /// The beginning of the file.
 const INTRODUCTION: &str = "\
@@ -18,9 +18,8 @@ impl Config {
     /// relative to it. It sets only the directories; other settings are there as comments.
     pub fn starter(directories: &[String]) -> String {
         let settings = Self::default().settings();
-        let about = |key: &str| settings.iter().find(|it| it.key == key);
         let mut text = format!("{INTRODUCTION}\n[skill]\n");
-        if let Some(it) = about("skill.directories") {
+        if let Some(it) = settings.iter().find(|it| it.key == "skill.directories") {
             let list: Vec<String> =
                 directories.iter().map(|it| toml_edit::Value::from(&**it).to_string()).collect();
             let line = match directories {
@@ -31,7 +30,8 @@ impl Config {
         }
         text += "# Also every client directory of this project and of the user.\npresets = [\"here\"]\n";
         let mut table = "skill";
-        for ShownSetting { key, about, example, .. } in SHOWN.iter().filter_map(|it| about(it)) {
+        let shown = SHOWN.iter().filter_map(|key| settings.iter().find(|it| it.key == *key));
+        for SettingInfo { key, about, example, .. } in shown {
             let Some((own, name)) = key.split_once('.') else { continue };
             if own != table {
                 text += &format!("\n# [{own}]\n");

@@ -1,8 +1,14 @@
-//! The table of settings: one row has everything about a setting.
+//! The table of settings: one row has the documentation, the rights and the value of a setting.
 //!
-//! `prowess config`, `docs/settings.md` and the JSON schema are made from it. A new setting is a
-//! field
-//! of its struct and a row here.
+//! `prowess config`, `docs/settings.md` and the JSON schema are made from it. A new setting needs
+//!
+//! - a row here
+//! - a field with a default in its struct in `tables.rs`
+//! - its use: where the field is read, or in a conversion such as [`Config::options`]
+//! - in `tests/specs/config.rs`, its widest value in `WIDEST` and a strict one in `STRICT`, or its
+//!   name in `FREE` if a project's file may set any value
+//!
+//! A limit of a run has its row, field and conversion in one line of `limits.rs`.
 
 use super::{Config, right::ProjectRight, value::Slot};
 
@@ -52,7 +58,7 @@ impl Config {
         let Self {
             skill, matching, disclosure, window, policy, limits, sandbox, run, prepare, sql, model, agent, servers, ..
         } = self;
-        vec![
+        let mut rows = vec![
             row("skill.enabled", &mut skill.enabled, Stricter, None, "false",
                 "Whether any skills are loaded."),
             row("skill.skills_dir", &mut skill.skills_dir, Inside, Some("--dir"), "\"skills\"",
@@ -113,24 +119,9 @@ impl Config {
                 "Environment variables that are passed on to scripts."),
             row("policy.rules", &mut policy.rules, More, None, "[{ tool = \"http_request\", decision = \"ask\" }]",
                 "Rules that allow, ask about or deny calls; of those that match, `deny` wins over `ask`, and `ask` over `allow`."),
-            row("limits.timeout", &mut limits.timeout, Stricter, Some("--timeout"), "\"10s\"",
-                "How long a run may take."),
-            row("limits.idle", &mut limits.idle, Stricter, None, "\"30s\"",
-                "How long a run may print nothing."),
-            row("limits.cpu", &mut limits.cpu, Stricter, None, "\"60s\"",
-                "How much processor time a run may use."),
-            row("limits.output", &mut limits.output, Stricter, None, "\"256 KiB\"",
-                "How much is kept of standard output, and as much of standard error."),
-            row("limits.memory", &mut limits.memory, Stricter, None, "\"512 MiB\"",
-                "How much memory a run may use."),
-            row("limits.file", &mut limits.file, Stricter, None, "\"10 MiB\"",
-                "The largest file that a run may write."),
-            row("limits.work", &mut limits.work, Stricter, None, "\"100 MiB\"",
-                "How much a run may write to its work directory in total."),
-            row("limits.processes", &mut limits.processes, Stricter, None, "32",
-                "How many processes a run may have at once."),
-            row("limits.descriptors", &mut limits.descriptors, Stricter, None, "128",
-                "How many files each process of a run may have open."),
+        ];
+        rows.extend(limits.rows());
+        rows.extend([
             row("sandbox.level", &mut sandbox.level, Stricter, None, "\"strong\"",
                 "The weakest sandbox that scripts and commands may run in; where the machine has none, nothing runs."),
             row("run.python", &mut run.python, Nothing, None, "\"~/.venvs/tools/bin/python3\"",
@@ -175,11 +166,13 @@ impl Config {
                 "How many unnamed sessions are kept; the oldest are removed first, and with 0 none is kept."),
             row("servers", servers, More, None, "docs = { url = \"https://example.com/mcp\" }\nfiles = { command = \"npx\", args = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"] }",
                 "MCP servers, each under a label: a `command` with `args`, `env`, `cwd`, `read`, `write` and `hosts`, or a `url` with `headers` and `oauth`."),
-        ]
+        ]);
+        rows
     }
 }
 
-fn row<'c>(
+/// Creates a row.
+pub(super) fn row<'c>(
     key: &'static str,
     slot: &'c mut dyn Slot,
     right: ProjectRight,

@@ -1,10 +1,6 @@
 //! The tables of `prowess.toml`.
 
-use std::{
-    num::{NonZeroU64, NonZeroUsize},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use prowess::{ContextWindow, Directory, Matching, Strategy, Thresholds};
 use prowess_mcp::config::ServerSetting;
@@ -13,7 +9,7 @@ use prowess_runtime::{
     policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands},
     preparation::PrepareLimits,
 };
-use prowess_sandbox::{RunLimits, SandboxLevel};
+use prowess_sandbox::SandboxLevel;
 
 use super::{
     origin::{Setting, SettingOrigin},
@@ -134,29 +130,6 @@ pub struct RuleSetting {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerSettings(pub Vec<ServerSetting>);
 
-/// The limits of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LimitSettings {
-    /// The total time.
-    pub timeout: Setting<Duration>,
-    /// The time without output.
-    pub idle: Setting<Option<Duration>>,
-    /// The CPU time.
-    pub cpu: Setting<Duration>,
-    /// The bytes kept of each output stream.
-    pub output: Setting<Bytes>,
-    /// The memory.
-    pub memory: Setting<Bytes>,
-    /// The size of one file.
-    pub file: Setting<Bytes>,
-    /// The size of all files in the work directory.
-    pub work: Setting<Bytes>,
-    /// The number of processes at once.
-    pub processes: Setting<NonZeroU64>,
-    /// The number of open files of one process.
-    pub descriptors: Setting<NonZeroU64>,
-}
-
 /// The interpreters of scripts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunSettings {
@@ -258,7 +231,7 @@ impl Default for MatchingSettings {
         Self {
             strategy: Setting::new(strategy),
             max_active: Setting::new(max_active),
-            threshold: share(threshold),
+            threshold: ratio(threshold),
         }
     }
 }
@@ -266,14 +239,14 @@ impl Default for MatchingSettings {
 impl Default for DisclosureSettings {
     fn default() -> Self {
         let thresholds = Thresholds::default();
-        Self { brief_at: share(thresholds.brief_at()), full_at: share(thresholds.full_at()) }
+        Self { brief_at: ratio(thresholds.brief_at()), full_at: ratio(thresholds.full_at()) }
     }
 }
 
 impl Default for WindowSettings {
     fn default() -> Self {
         let ContextWindow { tokens, keep_recent, .. } = ContextWindow::default();
-        let tokens = NonZeroUsize::new(tokens).expect("a window holds something");
+        let tokens = NonZeroUsize::new(tokens).expect("the default window is not empty");
         Self { tokens: Setting::new(tokens), keep_recent: Setting::new(keep_recent) }
     }
 }
@@ -296,24 +269,6 @@ impl Default for PolicySettings {
             sends: Setting::new(Decision::Ask),
             environment: Setting::new(policy.environment),
             rules: Setting::default(),
-        }
-    }
-}
-
-impl Default for LimitSettings {
-    fn default() -> Self {
-        let limits = RunLimits::default();
-        let count = |it| Setting::new(NonZeroU64::new(it).expect("a script may run at all"));
-        Self {
-            timeout: Setting::new(limits.timeout),
-            idle: Setting::new(limits.idle),
-            cpu: Setting::new(limits.cpu),
-            output: size(limits.output),
-            memory: size(limits.memory),
-            file: size(limits.file),
-            work: size(limits.work),
-            processes: count(limits.processes),
-            descriptors: count(limits.descriptors),
         }
     }
 }
@@ -348,6 +303,6 @@ fn size(bytes: u64) -> Setting<Bytes> {
     Setting::new(Bytes(bytes))
 }
 
-fn share(number: f64) -> Setting<Ratio> {
-    Setting::new(Ratio::new(number).expect("a default lies between 0 and 1"))
+fn ratio(number: f64) -> Setting<Ratio> {
+    Setting::new(Ratio::new(number).expect("a default is between 0 and 1"))
 }

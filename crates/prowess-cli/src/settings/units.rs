@@ -41,10 +41,15 @@ pub fn bytes(text: &str) -> Option<u64> {
 
 /// Formats a size for [`bytes`], in the largest unit without a fraction: `10 MiB`.
 pub fn size(bytes: u64) -> String {
-    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    let decimal = [("GB", 1_000_000_000_u64), ("MB", 1_000_000), ("KB", 1000)];
-    let is_whole = |it: &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(it.1);
-    match units.iter().find(is_whole).or_else(|| decimal.iter().find(is_whole)) {
+    let units = [
+        ("GiB", 1_u64 << 30),
+        ("MiB", 1 << 20),
+        ("KiB", 1 << 10),
+        ("GB", 1_000_000_000),
+        ("MB", 1_000_000),
+        ("KB", 1000),
+    ];
+    match units.iter().find(|it| bytes > 0 && bytes.is_multiple_of(it.1)) {
         Some((unit, factor)) => format!("{} {unit}", bytes / factor),
         None => format!("{bytes} B"),
     }

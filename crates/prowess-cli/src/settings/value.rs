@@ -17,12 +17,11 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
 use super::{
-    RuleSetting, ServerSettings,
+    RuleSetting, ServerSettings, normalize_command,
     origin::{IgnoredSetting, Setting, SettingOrigin},
     places::Owner,
     reader::Reader,
     right::ProjectRight,
-    spelt,
     table::Facts,
     units::{bytes, duration, size},
 };
@@ -31,7 +30,7 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio(f64);
 
-/// A price in any currency: a number from 0 on.
+/// A price in any currency: a number, 0 or more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PriceSetting(f64);
 
@@ -73,7 +72,7 @@ impl Ratio {
 }
 
 impl PriceSetting {
-    /// Creates a price from a number from 0 on.
+    /// Creates a price from a number, 0 or more.
     pub fn new(number: f64) -> Option<Self> {
         (number >= 0.0 && number.is_finite()).then_some(Self(number))
     }
@@ -132,12 +131,12 @@ impl fmt::Debug for Address {
 
 /// Redacts the passwords of addresses in a text.
 pub(super) fn without_password(text: &str) -> String {
-    let end = |from: &str| from.find(|c: char| c.is_whitespace() || "\"'".contains(c));
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("://") {
         let (before, behind) = rest.split_at(at + 3);
-        let address = &behind[..end(behind).unwrap_or(behind.len())];
+        let end = behind.find(|c: char| c.is_whitespace() || "\"'".contains(c));
+        let address = &behind[..end.unwrap_or(behind.len())];
         out.push_str(before);
         // The last `@`, because a password may contain one.
         match address.rfind('@').and_then(|at| Some((address[..at].find(':')?, at))) {
@@ -166,17 +165,17 @@ pub(super) trait Slot {
     /// Reads a value from a file; problems are recorded.
     fn read(&mut self, facts: &Facts, item: &Item, origin: SettingOrigin, reader: &mut Reader<'_>);
 
-    /// Returns its value.
-    fn show(&self) -> Json;
+    /// Returns its value as it is shown.
+    fn to_json(&self) -> Json;
 
     /// Returns its value in TOML, in one line.
-    fn text(&self) -> String;
+    fn to_toml(&self) -> String;
 
     /// Returns its origin.
     fn origin(&self) -> &SettingOrigin;
 
-    /// Returns the kind of value, such as "a whole number from 0 on".
-    fn wanted(&self) -> String;
+    /// Returns the kind of value, such as "a whole number, 0 or more".
+    fn expected(&self) -> String;
 
     /// Returns the JSON schema of its values.
     fn schema(&self) -> Json;
@@ -195,22 +194,22 @@ pub(super) struct Portion<T> {
 /// By default, a project's file may set none of it.
 pub(super) trait Value: Sized {
     /// Returns the expected kind, such as "must be a text".
-    fn wanted() -> String;
+    fn expected() -> String;
 
     /// Returns the JSON schema.
     fn schema() -> Json;
 
     /// Parses an item; `None` if it is not of the expected kind, or if problems were recorded.
-    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self>;
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self>;
 
     /// Returns the value as it is shown.
-    fn show(&self) -> Json;
+    fn to_json(&self) -> Json;
 
     /// Returns the value in TOML, in one line.
-    fn text(&self) -> String {
-        match self.show() {
+    fn to_toml(&self) -> String {
+        match self.to_json() {
             Json::Null => "not set".to_owned(),
-            value => in_toml(&value),
+            value => format_toml(&value),
         }
     }
 
@@ -225,22 +224,22 @@ pub(super) trait Value: Sized {
     }
 
     /// Returns the part of it that is in the directory of the file.
-    fn inside(self, _reader: &Reader<'_>) -> Portion<Self> {
+    fn keep_inside(self, _reader: &Reader<'_>) -> Portion<Self> {
         Portion::nothing()
     }
 
-    /// Returns the part of it that another covers.
-    fn narrower(self, _key: &str, _than: &Self) -> Portion<Self> {
+    /// Returns the part of it that another value covers.
+    fn restrict(self, _key: &str, _than: &Self) -> Portion<Self> {
         Portion::nothing()
     }
 
-    /// Returns the part of it that may be set if there is no list that it could narrow.
-    fn narrowest(self, _key: &str) -> Portion<Self> {
+    /// Returns the part of it that may be set where no list is set.
+    fn restrict_unset(self, _key: &str) -> Portion<Self> {
         Portion::nothing()
     }
 
-    /// Returns both together, without entries that a project may not add.
-    fn more(self, _to: &Self) -> Portion<Self> {
+    /// Returns the entries of a list and those of this one that a project may add.
+    fn extend_list(self, _list: &Self) -> Portion<Self> {
         Portion::nothing()
     }
 
@@ -256,10 +255,10 @@ pub(super) trait Value: Sized {
 
     /// Parses an item, and records a problem if it is not of the expected kind.
     fn read(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
-        let before = reader.faults.len();
-        let value = Self::of(key, item, reader);
-        if value.is_none() && reader.faults.len() == before {
-            let message = format!("{key} must be {}", Self::wanted());
+        let before = reader.problems.len();
+        let value = Self::parse(key, item, reader);
+        if value.is_none() && reader.problems.len() == before {
+            let message = format!("{key} must be {}", Self::expected());
             reader.note(&item.span().unwrap_or_default(), message, Self::hint(item));
         }
         value
@@ -275,7 +274,7 @@ impl<T> Portion<T> {
         Self { value: None, left_out: Vec::new() }
     }
 
-    fn only_if(value: T, is_allowed: bool) -> Self {
+    fn all_if(value: T, is_allowed: bool) -> Self {
         if is_allowed { Self::all(value) } else { Self::nothing() }
     }
 
@@ -292,26 +291,27 @@ impl<T: Value> Slot for Setting<T> {
             *self = Self { value, origin };
             return;
         }
-        let is_given = self.given().is_some();
+        let is_set = self.explicit().is_some();
         let (portion, reason) = match facts.right {
             ProjectRight::Nothing => (Portion::nothing(), "a project's file cannot set it"),
             ProjectRight::Stricter => {
                 let is_stricter = !value.is_looser(&self.value);
-                let portion = Portion::only_if(value, is_stricter);
+                let portion = Portion::all_if(value, is_stricter);
                 (portion, "a project's file can only make it stricter")
             }
             ProjectRight::NarrowerOrApproved if reader.is_approved => (Portion::all(value), ""),
             ProjectRight::Narrower | ProjectRight::NarrowerOrApproved => {
-                let portion = value.narrower(key, &self.value);
+                let portion = value.restrict(key, &self.value);
                 (portion, "a project's file can only narrow what you allow")
             }
-            ProjectRight::More => (value.more(&self.value), not_addable(key)),
-            ProjectRight::InsideUnset | ProjectRight::Unset if is_given => {
+            ProjectRight::More => (value.extend_list(&self.value), not_addable(key)),
+            ProjectRight::InsideUnset | ProjectRight::Unset if is_set => {
                 (Portion::nothing(), "a project's file cannot replace what you have set")
             }
-            ProjectRight::Inside | ProjectRight::InsideUnset => {
-                (value.inside(reader), "a project's file can only name what is in its directory")
-            }
+            ProjectRight::Inside | ProjectRight::InsideUnset => (
+                value.keep_inside(reader),
+                "a project's file can only name what is in its directory",
+            ),
             ProjectRight::Unset | ProjectRight::Any => (Portion::all(value), ""),
         };
         reader.ignore(facts, &origin, portion.value.is_none(), portion.left_out, reason);
@@ -320,20 +320,20 @@ impl<T: Value> Slot for Setting<T> {
         }
     }
 
-    fn show(&self) -> Json {
-        self.value.show()
+    fn to_json(&self) -> Json {
+        self.value.to_json()
     }
 
-    fn text(&self) -> String {
-        self.value.text()
+    fn to_toml(&self) -> String {
+        self.value.to_toml()
     }
 
     fn origin(&self) -> &SettingOrigin {
         &self.origin
     }
 
-    fn wanted(&self) -> String {
-        T::wanted()
+    fn expected(&self) -> String {
+        T::expected()
     }
 
     fn schema(&self) -> Json {
@@ -351,36 +351,30 @@ fn not_addable(key: &str) -> &'static str {
 }
 
 /// Formats a value in TOML, in one line.
-fn in_toml(value: &Json) -> String {
+fn format_toml(value: &Json) -> String {
     match value {
         Json::Array(values) => {
-            let values: Vec<String> = values.iter().map(in_toml).collect();
+            let values: Vec<String> = values.iter().map(format_toml).collect();
             format!("[{}]", values.join(", "))
         }
         Json::Object(pairs) if pairs.is_empty() => "{}".to_owned(),
         Json::Object(pairs) => {
-            let is_bare = |key: &str| {
-                !key.is_empty()
-                    && key.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it))
-            };
-            format!(
-                "{{ {} }}",
-                pairs
-                    .iter()
-                    .map(|(key, value): (&String, &Json)| {
-                        let key = if is_bare(key) { key.clone() } else { json!(key).to_string() };
-                        format!("{key} = {}", in_toml(value))
-                    })
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            )
+            let pairs =
+                pairs.iter().map(|(key, it)| format!("{} = {}", toml_key(key), format_toml(it)));
+            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
         }
         value => value.to_string(),
     }
 }
 
+/// Returns a key of a table, in quotes where it needs them.
+fn toml_key(key: &str) -> String {
+    let is_bare = key.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
+    if is_bare && !key.is_empty() { key.to_owned() } else { json!(key).to_string() }
+}
+
 impl Value for bool {
-    fn wanted() -> String {
+    fn expected() -> String {
         "`true` or `false`".to_owned()
     }
 
@@ -388,11 +382,11 @@ impl Value for bool {
         json!({ "type": "boolean" })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         item.as_bool()
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self)
     }
 
@@ -402,55 +396,55 @@ impl Value for bool {
 }
 
 impl Value for usize {
-    fn wanted() -> String {
-        "a whole number from 0 on".to_owned()
+    fn expected() -> String {
+        "a whole number, 0 or more".to_owned()
     }
 
     fn schema() -> Json {
         json!({ "type": "integer", "minimum": 0 })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         Self::try_from(item.as_integer()?).ok()
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self)
     }
 }
 
 impl Value for NonZeroUsize {
-    fn wanted() -> String {
-        "a whole number from 1 on".to_owned()
+    fn expected() -> String {
+        "a whole number, 1 or more".to_owned()
     }
 
     fn schema() -> Json {
         json!({ "type": "integer", "minimum": 1 })
     }
 
-    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
-        Self::new(usize::of(key, item, reader)?)
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        Self::new(usize::parse(key, item, reader)?)
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self)
     }
 }
 
 impl Value for NonZeroU64 {
-    fn wanted() -> String {
-        NonZeroUsize::wanted()
+    fn expected() -> String {
+        NonZeroUsize::expected()
     }
 
     fn schema() -> Json {
         NonZeroUsize::schema()
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         Self::new(u64::try_from(item.as_integer()?).ok()?)
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self)
     }
 
@@ -460,7 +454,7 @@ impl Value for NonZeroU64 {
 }
 
 impl Value for Depth {
-    fn wanted() -> String {
+    fn expected() -> String {
         format!("a whole number from 1 to {DEEPEST}")
     }
 
@@ -468,17 +462,17 @@ impl Value for Depth {
         json!({ "type": "integer", "minimum": 1, "maximum": DEEPEST })
     }
 
-    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
-        Self::new(usize::of(key, item, reader)?)
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        Self::new(usize::parse(key, item, reader)?)
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self.0)
     }
 }
 
 impl Value for Ratio {
-    fn wanted() -> String {
+    fn expected() -> String {
         "a number from 0 to 1".to_owned()
     }
 
@@ -486,39 +480,39 @@ impl Value for Ratio {
         json!({ "type": "number", "minimum": 0, "maximum": 1 })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         Self::new(item.as_float().or_else(|| Some(item.as_integer()? as f64))?)
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self.0)
     }
 }
 
 impl Value for PriceSetting {
-    fn wanted() -> String {
-        "a number from 0 on".to_owned()
+    fn expected() -> String {
+        "a number, 0 or more".to_owned()
     }
 
     fn schema() -> Json {
         json!({ "type": "number", "minimum": 0 })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         Self::new(item.as_float().or_else(|| Some(item.as_integer()? as f64))?)
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self.0)
     }
 }
 
 impl Value for Bytes {
-    fn text(&self) -> String {
+    fn to_toml(&self) -> String {
         format!("\"{}\"", size(self.0))
     }
 
-    fn wanted() -> String {
+    fn expected() -> String {
         "a size, such as `\"1 MiB\"` or `1048576`".to_owned()
     }
 
@@ -527,11 +521,11 @@ impl Value for Bytes {
         json!({ "type": ["integer", "string"], "minimum": 0, "pattern": pattern })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         bytes(&number_or_text(item)?).map(Self)
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self.0)
     }
 
@@ -541,7 +535,7 @@ impl Value for Bytes {
 }
 
 impl Value for Duration {
-    fn wanted() -> String {
+    fn expected() -> String {
         "a time, such as `\"30s\"`, `\"5m\"` or `30` for seconds".to_owned()
     }
 
@@ -550,11 +544,11 @@ impl Value for Duration {
         json!({ "type": ["number", "string"], "exclusiveMinimum": 0, "pattern": pattern })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         duration(&number_or_text(item)?)
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         match self.subsec_millis() {
             0 => json!(format!("{}s", self.as_secs())),
             _ => json!(format!("{}ms", self.as_millis())),
@@ -574,15 +568,15 @@ fn number_or_text(item: &Item) -> Option<String> {
 }
 
 impl Value for String {
-    fn wanted() -> String {
-        "a text in quotes".to_owned()
+    fn expected() -> String {
+        "a string in quotes".to_owned()
     }
 
     fn schema() -> Json {
         json!({ "type": "string" })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         item.as_str().map(str::to_owned)
     }
 
@@ -590,13 +584,13 @@ impl Value for String {
         true
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self)
     }
 }
 
 impl Value for Address {
-    fn wanted() -> String {
+    fn expected() -> String {
         "an address in quotes".to_owned()
     }
 
@@ -604,17 +598,17 @@ impl Value for Address {
         json!({ "type": "string" })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         item.as_str().filter(|it| it.contains(':')).map(|it| Self(it.to_owned()))
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self.to_string())
     }
 
-    fn inside(self, reader: &Reader<'_>) -> Portion<Self> {
+    fn keep_inside(self, reader: &Reader<'_>) -> Portion<Self> {
         let is_inside = self.is_inside(&reader.directory);
-        Portion::only_if(self, is_inside)
+        Portion::all_if(self, is_inside)
     }
 }
 
@@ -636,7 +630,7 @@ impl Address {
 }
 
 impl Value for PathBuf {
-    fn wanted() -> String {
+    fn expected() -> String {
         "a path in quotes".to_owned()
     }
 
@@ -645,12 +639,12 @@ impl Value for PathBuf {
     }
 
     /// Resolves a relative path from the folder of the file.
-    fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let path = item.as_str().filter(|it| !it.is_empty())?;
         Some(Directory::new(path).resolve(Some(&reader.directory), reader.home))
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self.to_string_lossy())
     }
 }
@@ -658,20 +652,17 @@ impl Value for PathBuf {
 /// Returns whether a path is in a directory after links are resolved; for a missing file, its
 /// existing parents are resolved.
 fn is_inside(path: &Path, directory: &Path) -> bool {
-    let leads_inside = |it: PathBuf| it.starts_with(directory);
-    fs::canonicalize(path).map_or_else(
-        |_| {
-            let there = path.ancestors().find_map(|it| fs::canonicalize(it).ok());
-            let mut parts = path.components();
-            !parts.any(|it| it == Component::ParentDir) && there.is_some_and(leads_inside)
-        },
-        leads_inside,
-    )
+    let resolved = match fs::canonicalize(path) {
+        Ok(path) => Some(path),
+        Err(_) if path.components().any(|it| it == Component::ParentDir) => None,
+        Err(_) => path.ancestors().find_map(|it| fs::canonicalize(it).ok()),
+    };
+    resolved.is_some_and(|it| it.starts_with(directory))
 }
 
 impl Value for RootPath {
-    fn wanted() -> String {
-        PathBuf::wanted()
+    fn expected() -> String {
+        PathBuf::expected()
     }
 
     fn schema() -> Json {
@@ -679,25 +670,27 @@ impl Value for RootPath {
     }
 
     /// Limits a project to directories inside it, after links are resolved; a user may name any.
-    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
-        let path = PathBuf::of(key, item, reader)?;
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let path = PathBuf::parse(key, item, reader)?;
         if reader.owner != Owner::Project || is_inside(&path, &reader.directory) {
             return Some(Self(path));
         }
         let message = format!("{key} must be in the directory of this file");
-        let hint = "the user's own file or one that `--config` names can name others".to_owned();
+        let hint =
+            "only the user's own file, or one given with `--config`, can name other directories"
+                .to_owned();
         reader.note(&item.span().unwrap_or_default(), message, Some(hint));
         None
     }
 
-    fn show(&self) -> Json {
-        self.0.show()
+    fn to_json(&self) -> Json {
+        self.0.to_json()
     }
 }
 
 impl Value for Directory {
-    fn wanted() -> String {
-        PathBuf::wanted()
+    fn expected() -> String {
+        PathBuf::expected()
     }
 
     fn schema() -> Json {
@@ -705,8 +698,8 @@ impl Value for Directory {
     }
 
     /// Marks the directories of the user's own file as the user's.
-    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
-        let path = PathBuf::of(key, item, reader)?;
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let path = PathBuf::parse(key, item, reader)?;
         let scope = match reader.owner {
             Owner::User => Scope::User,
             Owner::Project | Owner::Named => Self::new(item.as_str()?).scope,
@@ -714,18 +707,18 @@ impl Value for Directory {
         Some(Self { scope, ..Self::repository(path) })
     }
 
-    fn show(&self) -> Json {
-        self.path.show()
+    fn to_json(&self) -> Json {
+        self.path.to_json()
     }
 
-    fn inside(self, reader: &Reader<'_>) -> Portion<Self> {
+    fn keep_inside(self, reader: &Reader<'_>) -> Portion<Self> {
         let is_inside = is_inside(&self.path, &reader.directory);
-        Portion::only_if(self, is_inside)
+        Portion::all_if(self, is_inside)
     }
 }
 
 impl Value for &'static Preset {
-    fn wanted() -> String {
+    fn expected() -> String {
         "the name of a preset in quotes".to_owned()
     }
 
@@ -733,11 +726,11 @@ impl Value for &'static Preset {
         json!({ "enum": PRESETS.iter().map(|it| it.name).collect::<Vec<_>>() })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         item.as_str().and_then(preset)
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         json!(self.name)
     }
 
@@ -747,8 +740,8 @@ impl Value for &'static Preset {
 }
 
 impl Value for Presets {
-    fn wanted() -> String {
-        Vec::<&Preset>::wanted()
+    fn expected() -> String {
+        Vec::<&Preset>::expected()
     }
 
     fn schema() -> Json {
@@ -756,31 +749,31 @@ impl Value for Presets {
     }
 
     /// Resolves the presets of the user's own file from the current project.
-    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let from = (reader.owner != Owner::User).then(|| reader.directory.clone());
-        Some(Self { presets: Vec::of(key, item, reader)?, from })
+        Some(Self { presets: Vec::parse(key, item, reader)?, from })
     }
 
-    fn show(&self) -> Json {
-        self.presets.show()
+    fn to_json(&self) -> Json {
+        self.presets.to_json()
     }
 }
 
 impl<T: Value> Value for Option<T> {
-    fn wanted() -> String {
-        T::wanted()
+    fn expected() -> String {
+        T::expected()
     }
 
     fn schema() -> Json {
         T::schema()
     }
 
-    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
-        T::of(key, item, reader).map(Some)
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        T::parse(key, item, reader).map(Some)
     }
 
-    fn show(&self) -> Json {
-        self.as_ref().map_or(Json::Null, T::show)
+    fn to_json(&self) -> Json {
+        self.as_ref().map_or(Json::Null, T::to_json)
     }
 
     fn hint(item: &Item) -> Option<String> {
@@ -795,30 +788,30 @@ impl<T: Value> Value for Option<T> {
         }
     }
 
-    fn inside(self, reader: &Reader<'_>) -> Portion<Self> {
-        self.map_or_else(Portion::nothing, |it| it.inside(reader).map(Some))
+    fn keep_inside(self, reader: &Reader<'_>) -> Portion<Self> {
+        self.map_or_else(Portion::nothing, |it| it.keep_inside(reader).map(Some))
     }
 
     /// Distinguishes an empty list from no list.
-    fn narrower(self, key: &str, than: &Self) -> Portion<Self> {
+    fn restrict(self, key: &str, than: &Self) -> Portion<Self> {
         match (self, than) {
-            (Some(own), Some(than)) => own.narrower(key, than).map(Some),
-            (Some(own), None) => own.narrowest(key).map(Some),
+            (Some(own), Some(than)) => own.restrict(key, than).map(Some),
+            (Some(own), None) => own.restrict_unset(key).map(Some),
             (None, _) => Portion::nothing(),
         }
     }
 }
 
 impl<T: Value + Clone> Value for Vec<T> {
-    fn wanted() -> String {
-        format!("a list, each {}", T::wanted())
+    fn expected() -> String {
+        format!("a list, each {}", T::expected())
     }
 
     fn schema() -> Json {
         json!({ "type": "array", "items": T::schema() })
     }
 
-    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let items: Vec<Item> = match item {
             Item::ArrayOfTables(tables) => tables.iter().cloned().map(Item::Table).collect(),
             Item::Value(Toml::Array(values)) => values.iter().cloned().map(Item::Value).collect(),
@@ -830,15 +823,15 @@ impl<T: Value + Clone> Value for Vec<T> {
         read.into_iter().collect()
     }
 
-    fn show(&self) -> Json {
-        self.iter().map(T::show).collect()
+    fn to_json(&self) -> Json {
+        self.iter().map(T::to_json).collect()
     }
 
-    fn inside(self, reader: &Reader<'_>) -> Portion<Self> {
+    fn keep_inside(self, reader: &Reader<'_>) -> Portion<Self> {
         let (mut inside, mut left_out, all) = (Self::new(), Vec::new(), self.len());
         for it in self {
-            let entry = (entry(&it), it.line().cloned());
-            match it.inside(reader).value {
+            let entry = (entry_text(&it), it.line().cloned());
+            match it.keep_inside(reader).value {
                 Some(it) => inside.push(it),
                 None => left_out.push(entry),
             }
@@ -846,41 +839,42 @@ impl<T: Value + Clone> Value for Vec<T> {
         Portion { value: (all == 0 || !inside.is_empty()).then_some(inside), left_out }
     }
 
-    fn narrower(self, key: &str, than: &Self) -> Portion<Self> {
-        let has = |all: &Self, one: &T| all.iter().any(|it| covers(key, &it.show(), &one.show()));
-        let narrower = than.iter().filter(|it| has(&self, it) && !has_same(&self, it));
+    fn restrict(self, key: &str, than: &Self) -> Portion<Self> {
+        let narrower =
+            than.iter().filter(|it| any_covers(key, &self, it) && !contains_same(&self, it));
         let narrower: Self = narrower.cloned().collect();
-        let (kept, dropped): (Self, Self) = self.into_iter().partition(|it| has(than, it));
-        let left_out = dropped.iter().map(|it| (entry(it), None)).collect();
+        let (kept, dropped): (Self, Self) =
+            self.into_iter().partition(|it| any_covers(key, than, it));
+        let left_out = dropped.iter().map(|it| (entry_text(it), None)).collect();
         Portion { value: Some(kept.into_iter().chain(narrower).collect()), left_out }
     }
 
     /// Limits the hosts of a project to public ones; any list of skills or directories is narrower
     /// than none.
-    fn narrowest(self, key: &str) -> Portion<Self> {
+    fn restrict_unset(self, key: &str) -> Portion<Self> {
         let (kept, dropped): (Self, Self) = self.into_iter().partition(|it: &T| match key {
-            "policy.hosts" => it.show().as_str().is_some_and(is_public),
+            "policy.hosts" => it.to_json().as_str().is_some_and(is_public),
             _ => ["skill.include", "policy.roots"].contains(&key),
         });
-        let left_out = dropped.iter().map(|it| (entry(it), None)).collect();
+        let left_out = dropped.iter().map(|it| (entry_text(it), None)).collect();
         Portion { value: Some(kept), left_out }
     }
 
-    fn more(self, to: &Self) -> Portion<Self> {
+    fn extend_list(self, list: &Self) -> Portion<Self> {
         let (new, dropped): (Self, Self) = self.into_iter().partition(T::is_addable);
-        let left_out = dropped.iter().map(|it| (entry(it), it.line().cloned())).collect();
-        let kept = to.iter().filter(|it| !has_same(&new, it)).cloned().collect::<Self>();
+        let left_out = dropped.iter().map(|it| (entry_text(it), it.line().cloned())).collect();
+        let kept = list.iter().filter(|it| !contains_same(&new, it)).cloned().collect::<Self>();
         let value = (dropped.is_empty() || !new.is_empty()).then(|| [kept, new].concat());
         Portion { value, left_out }
     }
 }
 
 /// Formats an entry of a list for a message.
-fn entry<T: Value>(it: &T) -> String {
-    let mut shown = it.show();
+fn entry_text<T: Value>(it: &T) -> String {
+    let mut shown = it.to_json();
     // Its place is printed beside it.
     shown.as_object_mut().and_then(|it| it.remove("origin"));
-    shown.as_str().map_or_else(|| in_toml(&shown), str::to_owned)
+    shown.as_str().map_or_else(|| format_toml(&shown), str::to_owned)
 }
 
 /// Returns whether a pattern of hosts matches public addresses only.
@@ -908,8 +902,13 @@ fn covers_host(wide: &str, narrow: &str) -> bool {
 }
 
 /// Returns whether a list contains an entry.
-fn has_same<T: Value>(all: &[T], one: &T) -> bool {
-    all.iter().any(|it| it.show() == one.show())
+fn contains_same<T: Value>(all: &[T], one: &T) -> bool {
+    all.iter().any(|it| it.to_json() == one.to_json())
+}
+
+/// Returns whether some entry of a list covers another one.
+fn any_covers<T: Value>(key: &str, all: &[T], one: &T) -> bool {
+    all.iter().any(|it| covers(key, &it.to_json(), &one.to_json()))
 }
 
 /// Returns whether an entry of a list covers another: as the first words of a command, or as a host
@@ -917,8 +916,8 @@ fn has_same<T: Value>(all: &[T], one: &T) -> bool {
 fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
     match (wide.as_str(), narrow.as_str()) {
         (Some(wide), Some(narrow)) if key == "policy.commands" => {
-            let mut words = spelt(narrow).split_ascii_whitespace();
-            spelt(wide).split_ascii_whitespace().all(|it| words.next() == Some(it))
+            let mut words = normalize_command(narrow).split_ascii_whitespace();
+            normalize_command(wide).split_ascii_whitespace().all(|it| words.next() == Some(it))
         }
         (Some(wide), Some(narrow)) if key == "policy.roots" => {
             let wide = Path::new(wide);
@@ -941,7 +940,7 @@ impl Value for RuleSetting {
         Some(&self.origin)
     }
 
-    fn wanted() -> String {
+    fn expected() -> String {
         "a table, such as `{ tool = \"http_request\", decision = \"ask\" }`".to_owned()
     }
 
@@ -960,10 +959,10 @@ impl Value for RuleSetting {
         })
     }
 
-    fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let (mut tool, mut skill, mut command) = (None, None, None);
         let (mut path, mut decision) = (None, None);
-        let before = reader.faults.len();
+        let before = reader.problems.len();
         let table = item.as_table_like()?;
         for (name, item) in reader.entries(table) {
             let key = format!("`{}` of a rule", name.name);
@@ -980,34 +979,34 @@ impl Value for RuleSetting {
             }
         }
         let span = item.span().unwrap_or_default();
-        if decision.is_none() && reader.faults.len() == before {
+        if decision.is_none() && reader.problems.len() == before {
             reader.note(
                 &span,
-                format!("a rule must have a `decision`: {}", Decision::wanted()),
+                format!("a rule must have a `decision`: {}", Decision::expected()),
                 None,
             );
         }
-        (reader.faults.len() == before).then_some(())?;
+        (reader.problems.len() == before).then_some(())?;
         Some(Self { tool, skill, command, path, decision: decision?, origin: reader.origin(&span) })
     }
 
-    fn show(&self) -> Json {
-        let path = self.path.as_ref().map(PathBuf::show);
+    fn to_json(&self) -> Json {
+        let path = self.path.as_ref().map(PathBuf::to_json);
         let fields = [
-            ("tool", self.tool.show()),
-            ("skill", self.skill.show()),
-            ("command", self.command.show()),
+            ("tool", self.tool.to_json()),
+            ("skill", self.skill.to_json()),
+            ("command", self.command.to_json()),
             ("path", path.unwrap_or_default()),
-            ("decision", self.decision.show()),
+            ("decision", self.decision.to_json()),
             ("origin", json!(self.origin.to_string())),
         ];
-        let said = fields.into_iter().filter(|it| !it.1.is_null());
-        Json::Object(said.map(|(key, value)| (key.to_owned(), value)).collect())
+        let set = fields.into_iter().filter(|it| !it.1.is_null());
+        Json::Object(set.map(|(key, value)| (key.to_owned(), value)).collect())
     }
 }
 
 impl Value for ServerSettings {
-    fn wanted() -> String {
+    fn expected() -> String {
         "tables with labels, such as `[servers.docs]`".to_owned()
     }
 
@@ -1028,8 +1027,8 @@ impl Value for ServerSettings {
         json!({ "type": "object", "additionalProperties": server })
     }
 
-    fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
-        let before = reader.faults.len();
+    fn parse(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let before = reader.problems.len();
         let mut servers = Vec::new();
         for (label, item) in reader.entries(item.as_table_like()?) {
             match server(&label.name, item, reader) {
@@ -1058,40 +1057,40 @@ impl Value for ServerSettings {
                 }
             }
         }
-        (reader.faults.len() == before).then_some(Self(servers))
+        (reader.problems.len() == before).then_some(Self(servers))
     }
 
     /// Hides headers, environment and the query of the address, which may be secret.
-    fn show(&self) -> Json {
-        let without_query = |url: &str| match without_password(url).split_once('?') {
-            Some((address, _)) => format!("{address}?***"),
-            None => without_password(url),
-        };
-        Json::Object(
-            self.0
-                .iter()
-                .map(|it: &ServerSetting| {
-                    let what = match &it.description.transport {
-                        Transport::Program(program) => json!({ "command": program.command }),
-                        Transport::Http(address) => json!({ "url": without_query(&address.url) }),
-                    };
-                    (it.description.name.clone(), what)
-                })
-                .collect(),
-        )
+    fn to_json(&self) -> Json {
+        let servers = self.0.iter().map(|it| {
+            let what = match &it.description.transport {
+                Transport::Program(program) => json!({ "command": program.command }),
+                Transport::Http(address) => json!({ "url": without_query(&address.url) }),
+            };
+            (it.description.name.clone(), what)
+        });
+        Json::Object(servers.collect())
     }
 
     /// Keeps the server of a label that the user has set.
-    fn more(self, to: &Self) -> Portion<Self> {
+    fn extend_list(self, list: &Self) -> Portion<Self> {
         let (taken, new): (Vec<_>, Vec<_>) =
-            self.0.into_iter().partition(|it| to.has(&it.description.name));
+            self.0.into_iter().partition(|it| list.has(&it.description.name));
         let left_out = taken
             .iter()
-            .map(|it| (it.description.name.clone(), SettingOrigin::of_place(it.place.as_ref())));
+            .map(|it| (it.description.name.clone(), SettingOrigin::from_place(it.place.as_ref())));
         let left_out: Vec<_> = left_out.collect();
         let value = (left_out.is_empty() || !new.is_empty())
-            .then(|| Self(to.0.iter().cloned().chain(new).collect()));
+            .then(|| Self(list.0.iter().cloned().chain(new).collect()));
         Portion { value, left_out }
+    }
+}
+
+/// Redacts the password and the query of an address.
+fn without_query(url: &str) -> String {
+    match without_password(url).split_once('?') {
+        Some((address, _)) => format!("{address}?***"),
+        None => without_password(url),
     }
 }
 
@@ -1139,7 +1138,7 @@ fn server(
     }
     // `user:name` is a skill of the user.
     if [Scope::Project, Scope::User, Scope::Bundled].iter().any(|it| it.as_str() == label) {
-        return Err("its label is the word for a scope".into());
+        return Err("its label is the name of a scope".into());
     }
     let Some(Json::Object(server)) = as_json(item) else {
         return Err("it is not a table of strings".into());
@@ -1156,27 +1155,34 @@ fn server(
         Transport::Program(_) => {}
     }
     if let Transport::Program(program) = &mut description.transport {
-        let is_of_project = reader.owner == Owner::Project;
-        let resolve = |(key, reason), path: &str, from: Option<&Path>| {
-            let path = Directory::new(path).resolve(from, reader.home);
-            if is_of_project && !is_inside(&path, &reader.directory) {
-                return Err(Unusable::Outside { key, reason });
-            }
-            Ok(path.to_string_lossy().into_owned())
-        };
         let [cwd, read, write] = SERVER_PATHS;
         if !program.directory.is_empty() {
-            program.directory = resolve(cwd, &program.directory, Some(&reader.directory))?;
+            let from = Some(&*reader.directory);
+            program.directory = server_path(cwd, &program.directory, from, reader)?;
         }
         // Paths in a user's own file are relative to the current project, which is not known here.
-        let from = is_of_project.then_some(&*reader.directory);
+        let from = (reader.owner == Owner::Project).then_some(&*reader.directory);
         for (key, paths) in [(read, &mut program.reads), (write, &mut program.writes)] {
             for path in paths {
-                *path = resolve(key, path, from)?;
+                *path = server_path(key, path, from, reader)?;
             }
         }
     }
     Ok(Some(description))
+}
+
+/// Resolves a path of a server; an error for a path of a project that leads out of it.
+fn server_path(
+    (key, reason): (&'static str, &'static str),
+    path: &str,
+    from: Option<&Path>,
+    reader: &Reader<'_>,
+) -> Result<String, Unusable> {
+    let path = Directory::new(path).resolve(from, reader.home);
+    if reader.owner == Owner::Project && !is_inside(&path, &reader.directory) {
+        return Err(Unusable::Outside { key, reason });
+    }
+    Ok(path.to_string_lossy().into_owned())
 }
 
 /// Converts an item to JSON; `None` for a date.
@@ -1199,7 +1205,7 @@ trait Word: Copy + PartialEq + 'static {
     fn words() -> Vec<(&'static str, Self)>;
 
     /// Returns why a word that other programs know is not accepted.
-    fn refused(_word: &str) -> Option<&'static str> {
+    fn refusal(_word: &str) -> Option<&'static str> {
         None
     }
 
@@ -1210,7 +1216,7 @@ trait Word: Copy + PartialEq + 'static {
 }
 
 impl<T: Word> Value for T {
-    fn wanted() -> String {
+    fn expected() -> String {
         let words: Vec<String> = T::words().iter().map(|it| format!("`\"{}\"`", it.0)).collect();
         format!("one of {}", words.join(", "))
     }
@@ -1219,12 +1225,12 @@ impl<T: Word> Value for T {
         json!({ "enum": T::words().iter().map(|it| it.0).collect::<Vec<_>>() })
     }
 
-    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         let word = item.as_str()?;
         T::words().into_iter().find(|it| it.0 == word).map(|it| it.1)
     }
 
-    fn show(&self) -> Json {
+    fn to_json(&self) -> Json {
         let words = T::words();
         words.iter().find(|it| it.1 == *self).map_or(Json::Null, |it| json!(it.0))
     }
@@ -1234,8 +1240,8 @@ impl<T: Word> Value for T {
     }
 
     fn hint(item: &Item) -> Option<String> {
-        let refused = item.as_str().and_then(T::refused).map(str::to_owned);
-        refused.or_else(|| {
+        let refusal = item.as_str().and_then(T::refusal).map(str::to_owned);
+        refusal.or_else(|| {
             let words = T::words();
             let near = nearest(item.as_str()?, words.iter().map(|it| it.0))?;
             Some(did_you_mean(near))
@@ -1254,10 +1260,9 @@ impl Word for SandboxLevel {
         [Self::Strong, Self::Landlock].map(|it| (it.as_str(), it)).to_vec()
     }
 
-    fn refused(word: &str) -> Option<&'static str> {
-        (word == Self::None.as_str()).then_some(
-            "a file cannot switch the sandbox off: that must be typed for the one run that is to do without",
-        )
+    fn refusal(word: &str) -> Option<&'static str> {
+        (word == Self::None.as_str())
+            .then_some("a file cannot switch off the sandbox; `--unsandboxed` does, for one run")
     }
 
     fn strictness(self) -> u8 {
@@ -1305,7 +1310,7 @@ impl Word for UnlistedCommands {
         vec![("deny", Self::Deny), ("ask", Self::Ask)]
     }
 
-    fn refused(word: &str) -> Option<&'static str> {
+    fn refusal(word: &str) -> Option<&'static str> {
         (word == "allow")
             .then_some("list the commands that may run without a question in `policy.commands`")
     }

@@ -131,7 +131,7 @@ mod a_file_is_written_only_after_a_yes {
             let ran = world.run(["ask", "Write it", "--model", "m", "--base-url", &url]);
             assert_eq!((ran.code, ran.stdout()), (Some(0), "No.\n"), "{}", ran.stderr);
             assert_eq!(ran.stderr.matches(why).count(), 1, "{path}: {}", ran.stderr);
-            let calls = ran.stderr.lines().filter(|it| it.starts_with("file_operations {"));
+            let calls = ran.stderr.lines().filter(|it| !it.starts_with("note: "));
             assert_eq!(calls.filter(|it| it.contains(": refused")).count(), 2, "{}", ran.stderr);
         }
         let world = World::new();
@@ -842,9 +842,7 @@ mod a_command_that_is_not_listed_is_asked_about {
             is_whole();
         }
         let ran = command(&world, "cp evil.md CRUSH.md", &["--yes"]);
-        for part in
-            ["protected or sensitive files were changed", "CRUSH.md` was written: moved to `"]
-        {
+        for part in ["protected or sensitive files were changed", "CRUSH.md`: it was moved to `"] {
             assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
         }
         world.write(USER, "[policy]\ncommands = [\"cp\"]\n");
@@ -905,7 +903,7 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
                     let said = format!("{}{}", ran.stdout(), ran.stderr);
                     assert_eq!(ran.code, Some(1), "{path}: {said}");
                     assert!(!said.contains(SECRET), "{path}: {said}");
-                    let what = "`--yes` is not enough: answer at a terminal, or allow this `path` by a rule";
+                    let what = "`--yes` is not enough: answer at a terminal, or add a rule that allows this `path`";
                     assert!(said.contains(what), "{path}: {said}");
                 }
             }
@@ -1077,7 +1075,7 @@ mod something_is_sent_only_to_hosts_that_somebody_has_listed {
         }
         let is_tried = |ran: &Ran| {
             let said = format!("{}{}", ran.stdout(), ran.stderr);
-            said.contains("cannot find `example.invalid`")
+            said.contains("cannot resolve `example.invalid`")
         };
         assert!(is_tried(&tool(&world, "http_request", &posting(), &["--yes"])));
         let asked = |typed| at_terminal(&world, typed, "http_request", &posting(), "");

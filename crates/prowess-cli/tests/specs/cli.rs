@@ -771,7 +771,7 @@ mod the_command_show_gives_as_much_as_was_asked_for {
         };
         let (metadata, brief, full) = (text("metadata"), text("brief"), text("full"));
         assert!(!metadata.contains("Paragraph"), "{metadata}");
-        assert!(brief.contains("Paragraph 0 ") && brief.contains("cut"), "{brief}");
+        assert!(brief.contains("Paragraph 0 ") && brief.contains("truncated"), "{brief}");
         assert!(!brief.contains("The end."), "{brief}");
         assert!(full.contains("Paragraph 0 ") && full.contains("\nThe end.\n"), "{full}");
         assert_eq!(shown(&[])["level"], "full");
@@ -873,7 +873,7 @@ mod the_command_show_gives_as_much_as_was_asked_for {
             let text = shown["text"].as_str().unwrap();
             assert!(shown["tokens"].as_u64().unwrap() < 400, "{what}: {}", shown["tokens"]);
             assert!(text.len() < 4000, "{what}: {} bytes", text.len());
-            assert!(text.contains("Says much") && text.contains("cut"), "{what}: {text}");
+            assert!(text.contains("Says much") && text.contains("truncated"), "{what}: {text}");
         }
     }
 }

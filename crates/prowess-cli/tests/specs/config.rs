@@ -43,7 +43,7 @@ fn faults(toml: impl AsRef<[u8]>) -> Vec<String> {
         let (line, hint) = (it.line.unwrap_or_default(), it.hint.as_deref().unwrap_or_default());
         format!("{line}: {}; {hint}", it.message)
     };
-    load(toml).unwrap_err().faults.iter().map(said).collect()
+    load(toml).unwrap_err().problems.iter().map(said).collect()
 }
 
 /// Runs a command that the settings must stop, and returns its message.
@@ -488,6 +488,32 @@ mod a_project_cannot_take_what_is_its_user_s {
     }
 
     #[test]
+    fn what_is_ignored_is_told_in_one_line() {
+        let world = project("[sql]\nwrite = true\n[policy]\nenvironment = [\"TOKEN\"]\n");
+        let file = world.path("prowess.toml").canonicalize().unwrap();
+        let warnings = |arguments: &[&str]| {
+            let ran = world.run(arguments);
+            let lines = ran.stderr.lines().filter(|it| it.starts_with("warning: "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let line = format!(
+            "warning: ignored `sql.write`, `policy.environment` ({}); `prowess config` explains why",
+            file.display()
+        );
+        for command in ["list", "tools", "doctor", "check", "find x"] {
+            let arguments: Vec<&str> = command.split(' ').collect();
+            assert_eq!(warnings(&arguments), [&*line], "{command}");
+            assert_eq!(warnings(&[&arguments[..], &["-q"]].concat()), [""; 0], "{command}");
+        }
+        let explained = warnings(&["config"]);
+        assert_eq!(explained.len(), 2, "{explained:?}");
+        assert!(explained[0].ends_with(":2): a project's file cannot set it"), "{explained:?}");
+        world.write("prowess.toml", "[sql]\nwrite = true\n");
+        let one = warnings(&["list"]);
+        assert!(one[0].contains("toml:2): a project's file cannot set it; see `"), "{one:?}");
+    }
+
+    #[test]
     fn the_roots_of_a_project_lie_in_those_of_its_user() {
         let world = World::new().folder("p/in").folder("p/out");
         let user = format!("[policy]\nroots = [{:?}]\n", world.path("p/in"));
@@ -627,7 +653,8 @@ mod a_project_cannot_take_what_is_its_user_s {
         assert_eq!(setting(&ran, "policy.hosts").0, json!(["a.example"]));
         for tool in ["list", "tools"] {
             let stderr = world.run([tool]).stderr;
-            assert_eq!(stderr.matches("ignored `sql.write`").count(), 1, "{stderr}");
+            assert_eq!(stderr.matches("warning: ignored ").count(), 1, "{stderr}");
+            assert!(stderr.contains("`sql.write`, `sql.privileged`"), "{stderr}");
         }
         let values = |ran: &Ran| set(ran).map(|it| it.0);
         let [url, input, output] = [json!("http://a.example"), json!(1.0), json!(2.5)];
@@ -637,7 +664,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         let world = world.file(USER, toml);
         assert_eq!(values(&world.run(["config", "--json"])), all);
         let wrong = refused(&project("[model]\ninput_price = -1\n"), &["list"]);
-        assert!(wrong.contains("`model.input_price` must be a number from 0 on"), "{wrong}");
+        assert!(wrong.contains("`model.input_price` must be a number, 0 or more"), "{wrong}");
         let wrong = refused(&project("[sql]\nwrite = 3\n"), &["list"]);
         assert!(wrong.contains("`sql.write` must be `true` or `false`"), "{wrong}");
     }
@@ -780,7 +807,7 @@ mod a_project_cannot_take_what_is_its_user_s {
             let stderr = refused(&world, &["config", "--cwd", "project"]);
             assert!(stderr.contains("must be in the directory of this file"), "{stderr}");
             assert!(stderr.contains("prowess.toml:3"), "{stderr}");
-            assert!(stderr.contains("the user's own file or one that `--config`"), "{stderr}");
+            assert!(stderr.contains("only the user's own file, or one given"), "{stderr}");
             let named = world.run(["config", "--config", "project/prowess.toml"]);
             assert_eq!(named.code, Some(0), "{root}: {}", named.stderr);
             let world = World::new().file(USER, with(root));
@@ -810,15 +837,15 @@ mod what_is_wrong_is_said_with_its_line {
             "1: there is no table `skil`; did you mean `[skill]`?",
             "3: `skill.enabled` must be `true` or `false`; ",
             "4: `skill.depth` must be a whole number from 1 to 32; ",
-            "5: `skill.include` must be a list, each a text in quotes; ",
-            "6: each of `skill.exclude` must be a text in quotes; ",
+            "5: `skill.include` must be a list, each a string in quotes; ",
+            "6: each of `skill.exclude` must be a string in quotes; ",
             "7: each of `skill.presets` must be the name of a preset in quotes; did you mean `claude`?",
             "7: each of `skill.presets` must be the name of a preset in quotes; ",
             "8: `skill.max_file_size` must be a size, such as `\"1 MiB\"` or `1048576`; ",
             "10: `[matching]` has no key `treshold`; did you mean `threshold`?",
             "11: `matching.strategy` must be one of `\"semantic\"`, `\"keyword\"`, `\"explicit\"`, `\"always\"`, `\"model\"`; ",
             "13: `limits.timeout` must be a time, such as `\"30s\"`, `\"5m\"` or `30` for seconds; ",
-            "14: `limits.processes` must be a whole number from 1 on; ",
+            "14: `limits.processes` must be a whole number, 1 or more; ",
             "16: a rule has no key `tol`; did you mean `tool`?",
             "19: `decision` of a rule must be one of `\"allow\"`, `\"ask\"`, `\"deny\"`; ",
             "20: a rule must have a `decision`: one of `\"allow\"`, `\"ask\"`, `\"deny\"`; ",
@@ -963,7 +990,7 @@ mod what_is_wrong_is_said_with_its_line {
     #[test]
     fn the_sandbox_cannot_be_switched_off_by_a_file() {
         let faults = faults("[sandbox]\nlevel = \"none\"\n");
-        assert!(faults[0].contains("must be typed for the one run"), "{faults:?}");
+        assert!(faults[0].contains("`--unsandboxed` does, for one run"), "{faults:?}");
         assert_eq!(
             load("[sandbox]\nlevel = \"strong\"\n").unwrap().sandbox.level.value.as_str(),
             "strong"
@@ -1404,8 +1431,8 @@ mod a_project_gets_a_first_file {
         let lines = lines.filter(|it| !it.contains('`'));
         let toml: String = lines.map(|it| format!("{it}\n")).collect();
         let config = load(&toml).unwrap();
-        assert!(config.policy.commands.given().is_some(), "{toml}");
-        assert!(config.limits.timeout.given().is_some(), "{toml}");
+        assert!(config.policy.commands.explicit().is_some(), "{toml}");
+        assert!(config.limits.timeout.explicit().is_some(), "{toml}");
     }
 
     #[test]

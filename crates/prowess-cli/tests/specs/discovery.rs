@@ -883,7 +883,7 @@ mod real_skills_load {
 
     #[test]
     fn the_bundled_skills_are_without_fault() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prowess/skills");
         let ran = World::new().run(["check", "--json", folder.to_str().unwrap()]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let said = ran.said();

@@ -719,7 +719,7 @@ mod whatever_a_script_does_is_an_outcome {
             let told = format!("not copied: {name}: it is protected");
             assert!(ran.stderr.contains(&told), "{}", ran.stderr);
         }
-        assert!(ran.stderr.contains("its name has control characters"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("its name contains control characters"), "{}", ran.stderr);
         ran.assert_safe();
         let ran = run(&world, &["two", "--output", "file"]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{}", ran.stderr);

@@ -296,7 +296,7 @@ mod nothing_is_guessed {
         let plain = world();
         let ran = fix(&plain, &[]);
         assert_eq!(ran.code, Some(1));
-        let note = "note: `--fix --rename folder` renames folders after their skills";
+        let note = "note: `--fix --rename folder` renames folders to match their skills";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
         assert_eq!(text(&plain, "skills/forms/SKILL.md"), with(""));
         let name = world();

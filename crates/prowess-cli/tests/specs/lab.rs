@@ -517,12 +517,12 @@ mod evaluations_are_run_without_a_model {
             })
             .collect();
         let starts = [
-            "skills/merge-pdf/evals/evals.json:3 there is no request",
+            "skills/merge-pdf/evals/evals.json:3 there is no `query` or `prompt`",
             "skills/merge-pdf/evals/evals.json:4 `should_trigger` is neither true nor false",
             "skills/tune-guitar/evals/evals.json:3 it is not JSON: expected `:`",
             "skills/water-plants/evals/triggers.json:null it has no list of requests",
             "queries.jsonl:2 there is no skill `nobody`",
-            "queries.jsonl:3 there is no request",
+            "queries.jsonl:3 there is no `query` or `prompt`",
             "queries.jsonl:4 it does not say which `skill` is expected",
             "queries.jsonl:5 it is not JSON",
         ];
@@ -549,11 +549,11 @@ mod evaluations_are_run_without_a_model {
         };
         let plain = told("plain.txt");
         assert!(plain.contains("plain.txt: it is neither JSON, nor CSV or YAML"), "{plain}");
-        assert!(plain.contains(r#"note: a request is such as {"query""#), "{plain}");
+        assert!(plain.contains(r#"note: write each request as {"query""#), "{plain}");
         let misspelt = told("misspelt.csv");
         assert!(misspelt.contains("misspelt.csv:3: there is no skill `merge-pfd`"), "{misspelt}");
         assert_eq!(misspelt.matches("did you mean `merge-pdf`?").count(), 1, "{misspelt}");
-        assert!(told("columns.csv").contains("columns.csv:1: no column is called `query`"));
+        assert!(told("columns.csv").contains("columns.csv:1: there is no column `query`"));
         assert!(told("open.csv").contains("open.csv:2: a quote is not closed"));
     }
 

@@ -359,7 +359,8 @@ mod there_is_a_manual {
             let said = short.stdout();
             let end = said.rsplit("\n\n").next().unwrap().replace('\n', " ");
             assert!(end.starts_with("Global options: --dir, --preset, "), "{command}: {said}");
-            assert!(end.ends_with("--verbose; see `prowess --help` "), "{command}: {said}");
+            assert!(end.ends_with(" and more; see `prowess -h` "), "{command}: {said}");
+            assert!(said.lines().last().unwrap().starts_with("Global"), "{command}: {said}");
             assert!(!said.contains("--max-skill-size <SIZE>"), "{command}: {said}");
             let long = world.run(command.split(' ').chain(["--help"]));
             let (_, end) = long.stdout().split_once("\nGlobal options:\n").unwrap();
@@ -575,6 +576,17 @@ mod output_fits_its_reader {
             child.wait().unwrap();
         }
     }
+
+    #[test]
+    fn quiet_shows_a_warning_about_safety() {
+        let toml = "[servers.x]\ncommand = \"sh\"\nargs = [\"-c\", \"echo mine > AGENTS.md\"]\nwrite = [\".\"]\ncwd = \".\"\n";
+        for arguments in [&["servers", "x"][..], &["servers", "x", "-q"]] {
+            let world = World::new().file("prowess.toml", toml);
+            let ran = world.run(arguments.iter().chain(&["--config", "prowess.toml"]));
+            let told = ran.stderr.lines().filter(|it| it.contains("AGENTS.md` (new)")).count();
+            assert_eq!(told, 1, "{arguments:?} {}", ran.stderr);
+        }
+    }
 }
 
 mod who_mistypes_is_helped {
@@ -667,6 +679,86 @@ mod every_fault_has_one_form {
             assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{line}");
             assert_eq!(ran.stderr, format!("error: {error}\nhint: {hint}\n"), "{line}");
         }
+    }
+
+    #[test]
+    fn a_name_that_does_not_exist_exits_1() {
+        let world = World::new().skill("brew-coffee", "Brews").file("bad/SKILL.md", "no skill");
+        let model = ["--provider", "scripted", "--model", "/dev/null"];
+        let names = [
+            "show none",
+            "read none SKILL.md",
+            "read brew-coffee none",
+            "run none",
+            "run --trust-project brew-coffee --script none",
+            "doctor none",
+            "lab none",
+            "prepare none",
+            "prepare --server none",
+            "enable none",
+            "disable none",
+            "remove none",
+            "undo none",
+            "rule none",
+            "config none",
+            "tool none",
+            "tool skill_none",
+            "tool mcp__none__x",
+            "tool read_file path=x --skill none",
+            "servers none",
+            "servers show none:x",
+            "servers login none",
+            "servers logout none",
+            "sessions --remove none",
+            "approvals --revoke none",
+            "trust --revoke none",
+            "ask --resume none x",
+            "ask /none",
+        ];
+        for line in names {
+            let words = line.split(' ').chain(SKILLS);
+            let ran = match line.starts_with("ask") {
+                true => world.run(words.chain(model)),
+                false
+                    if ["trust", "sessions", "approvals"].iter().any(|it| line.starts_with(it)) =>
+                {
+                    world.run(line.split(' '))
+                }
+                false => world.run(words),
+            };
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{line}: {}", ran.stderr);
+            assert!(ran.stderr.contains("error: "), "{line}: {}", ran.stderr);
+        }
+        for line in [
+            "list none",
+            "catalog none",
+            "check none",
+            "migrate none",
+            "trace none",
+            "list --dir none",
+            "list --preset none",
+            "doctor --client none",
+            "mcp install --client none",
+            "ask --provider none x",
+            "lab --queries none",
+            "prompt --history none",
+        ] {
+            let ran = world.run(line.split(' '));
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{line}: {}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_speak_the_protocol_is_shown_with_its_first_line() {
+        let line = format!("Listening \\033[31mon stdio {}", "x".repeat(500));
+        let toml =
+            format!("[servers.x]\ncommand = \"sh\"\nargs = [\"-c\", 'printf \"{line}\\n\"']\n");
+        let world = World::new().file("home/.config/prowess/prowess.toml", toml);
+        let ran = world.run(["servers", "x"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let said = "its output is not JSON-RPC, and begins with `Listening on stdio xxx";
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        assert!(!ran.stderr.contains(&"x".repeat(100)) && !ran.stderr.contains('\x1b'));
     }
 }
 

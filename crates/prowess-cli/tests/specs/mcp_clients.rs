@@ -105,7 +105,7 @@ mod the_official_sdks_use_all_that_is_served {
                 "instructions": "## Skills\n\nWhen one of these skills fits the task, call `use_skill` with its name first and follow its instructions.\n\n- release: Releases a version.\n\n",
                 "tools": ["find_skills", "use_skill", "read_skill_file"],
                 "found": null,
-                "used": format!("# Skill: release\n\nFolder: {folder}\n\nShip $version to $where.\n\nFiles, as paths below the folder:\n- icon.png\n- notes.md\n\n`read_skill_file` reads these files.\n"),
+                "used": format!("# Skill: release\n\nFolder: {folder}\n\nShip $version to $where.\n\nFiles, relative to the folder:\n- icon.png\n- notes.md\n\n`read_skill_file` reads these files.\n"),
                 "file": "Notes.\n",
                 "wrong": true,
                 "no_tool": -32602,

@@ -77,9 +77,12 @@ mod what_is_read_is_what_was_listed {
             (text(""), "bytes"),
             (blob(&same), "digest"),
             (json!([{"uri": own, "blob": "???"}]), "base64"),
-            (json!([{"uri": "skill://one/a%20b.md", "text": told}]), "something else"),
-            (json!([{"uri": own, "text": told}, {"uri": own, "text": told}]), "something else"),
-            (json!([]), "something else"),
+            (json!([{"uri": "skill://one/a%20b.md", "text": told}]), "the requested resource"),
+            (
+                json!([{"uri": own, "text": told}, {"uri": own, "text": told}]),
+                "the requested resource",
+            ),
+            (json!([]), "the requested resource"),
         ] {
             host.tell(&own, contents.clone());
             let ran = show(&world, &["docs:one"]);
@@ -93,7 +96,7 @@ mod what_is_read_is_what_was_listed {
             host.tell(&own, text(file));
             let ran = show(&world, &["docs:one"]);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{file}");
-            assert!(ran.stderr.contains("is not what the server listed"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("differs from what the server listed"), "{}", ran.stderr);
         }
         let mut more = good("one");
         more["frontmatter"]["allowed-tools"] = json!("Bash");

@@ -454,13 +454,13 @@ mod nothing_is_written_that_nobody_wants {
     fn what_cannot_be_read_is_left_alone_with_the_line() {
         let deep = format!("{{\"a\":\n{}", "[".repeat(100_000));
         for (client, before, told) in [
-            ("cursor", "{\n  \"a\": 1\n  \"b\": 2\n}", "mcp.json:3`: a comma is missing"),
-            ("cursor", "{\n  \"mcpServers\": {\n", "mcp.json:3`: a name in quotes or `}`"),
+            ("cursor", "{\n  \"a\": 1\n  \"b\": 2\n}", "mcp.json:3`: expected a comma before this"),
+            ("cursor", "{\n  \"mcpServers\": {\n", "mcp.json:3`: expected a name in quotes or `}`"),
             ("cursor", "{\n\"a\": \"x\n\"}", "mcp.json:2`: this string is not terminated"),
-            ("cursor", "{\n\"a\": nul\n}", "mcp.json:2`: a value is wanted"),
+            ("cursor", "{\n\"a\": nul\n}", "mcp.json:2`: expected a value"),
             ("cursor", "{} /* x", "mcp.json:1`: this comment is not terminated"),
             ("cursor", "{}\n{}", "mcp.json:2`: unexpected text after the value"),
-            ("cursor", "// nothing\n", "mcp.json:2`: a value is wanted"),
+            ("cursor", "// nothing\n", "mcp.json:2`: expected a value"),
             ("cursor", "{\n\"mcpServers\": []}", "mcp.json:2`: expected an object"),
             ("cursor", "[]", "mcp.json:1`: expected an object"),
             (

@@ -81,7 +81,7 @@ mod a_plugin_becomes_a_skill {
             "## constants",
             "> Lists the constants.",
             "`python calculator.py`, within 15000 ms",
-            "- `PRECISION` (integer): Digits behind the point; `6` unless set",
+            "- `PRECISION` (integer): Digits behind the point; default: `6`",
             "- `API_KEY` (string)",
             "`calculator.py`",
         ] {
@@ -259,8 +259,8 @@ mod a_plugin_becomes_a_skill {
             "the placeholder `{{VCPWeather}}`: a skill cannot add to other prompts",
             "`capabilities.responseFormat`: its meaning is unknown",
             "a command: it has no name",
-            "running all the time: a skill is used when it is asked for",
-            "being loaded into its host: its program only runs inside that host",
+            "its background service: a skill is used on request",
+            "its loading into the host: its program only runs inside that host",
             "`missing.js`: it is not among the files that were carried over",
         ];
         assert_eq!(lost, wanted);

@@ -246,7 +246,7 @@ mod a_person_logs_in_once {
         let did = world.run_with_env(&[("OUR_SECRET", "xyz")], &["servers", "login", "docs"]);
         assert_eq!(did.code, Some(2));
         assert!(
-            did.stderr.contains("allow the authorization server `http://127.0.0.1:1` alone"),
+            did.stderr.contains("allow only the authorization server `http://127.0.0.1:1`,"),
             "{}",
             did.stderr
         );

@@ -379,6 +379,23 @@ mod it_says_what_to_do_next {
     }
 
     #[test]
+    fn a_name_in_capitals_comes_with_a_command_that_fixes_it() {
+        for (folder, which) in [("Tea_Time", "lowercase"), ("tea-time", "name")] {
+            let text = document("Tea_Time", "description: Steeps\n");
+            let world = World::new().file(format!(".agents/skills/{folder}/SKILL.md"), text);
+            let command = suggested(&world);
+            let rename = format!("prowess check .agents/skills --fix --rename {which}");
+            assert_eq!(command[0], rename, "{command:?}");
+            type_it(&world, &rename);
+            assert!(world.path(".agents/skills/tea-time/SKILL.md").exists());
+            let checked = world.run(["check", ".agents/skills"]);
+            assert_eq!(checked.code, Some(0), "{}", checked.stdout());
+            let command = suggested(&world);
+            assert!(!command.iter().any(|it| it.contains("check")), "{command:?}");
+        }
+    }
+
+    #[test]
     fn no_client_is_given_more_skills_than_it_can_list() {
         let share = |skills: usize| {
             let mut world = World::new().folder("home/.claude").folder("home/.codex");

@@ -323,7 +323,7 @@ mod decisions_are_recorded {
             mode(open);
             let ran = run(&[]);
             assert_eq!(ran.code, Some(1), "{path}");
-            assert!(ran.stderr.contains("can be written by others"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("is writable by others"), "{}", ran.stderr);
             mode(right);
             assert_eq!(run(&[]).code, Some(0), "{path}");
         }

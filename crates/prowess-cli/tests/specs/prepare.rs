@@ -493,12 +493,12 @@ mod packages_are_installed_once_after_somebody_agrees {
         let world = registry.world(&[REQUIREMENTS, ("say.py", ours)]);
         let ran = run(&world, &["run", "pdf", "--script", "say.py", "--yes"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
-        assert!(ran.stderr.contains("did not install the packages"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("failed to install the packages"), "{}", ran.stderr);
         assert!(ran.stderr.contains("`--no-install`"), "{}", ran.stderr);
         let ran = run(&world, &["run", "pdf", "--script", "say.py", "--yes", "--json"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         let error = ran.json()["error"].to_string();
-        assert!(error.contains("did not install the packages"), "{error}");
+        assert!(error.contains("failed to install the packages"), "{error}");
         let run = "run pdf --script say.py --dir skills";
         let asked = world.run_at_terminal("y\ny\n", run);
         assert_eq!(asked.code, Some(1), "{}", asked.stdout());

@@ -436,7 +436,7 @@ mod other_programs_can_read_what_was_found {
             ]
         );
         let verbose = world.run(["check", "skills", "--format", "github", "-v"]);
-        let notice = "::notice file=skills/empty/SKILL.md,line=5,title=body-empty::There are no instructions. Describe how the task is done.";
+        let notice = "::notice file=skills/empty/SKILL.md,line=5,title=body-empty::There are no instructions. Describe how to do the task.";
         assert_eq!(verbose.stdout().lines().last(), Some(notice));
     }
 

@@ -289,7 +289,7 @@ mod what_a_server_writes_that_others_act_on_is_told {
         let ran = call("os.makedirs('\\x1b[2J')\nos.symlink('/etc/passwd', '\\x1b[2J/CLAUDE.md')");
         assert!(ran.stderr.contains("CLAUDE.md` (new)"), "{}", ran.stderr);
         assert!(
-            ran.stderr.contains("look at each") && !ran.stderr.contains('\x1b'),
+            ran.stderr.contains("check each") && !ran.stderr.contains('\x1b'),
             "{}",
             ran.stderr
         );
@@ -312,7 +312,7 @@ mod what_a_server_writes_that_others_act_on_is_told {
         let warning = warning.unwrap_or_else(|| panic!("{}", ran.stderr));
         let first = warning.split("can write: ").nth(1).unwrap();
         assert!(first.starts_with(&format!("`{}/sub/AGENTS.md` (changed)", stage.path("project"))));
-        assert!(!warning.contains("`z") && warning.contains("; look at the others"), "{warning}");
+        assert!(!warning.contains("`z") && warning.contains("; check the others"), "{warning}");
         let id = warning.split("`prowess undo ").nth(1).unwrap().split('`').next().unwrap();
         let ran = stage.prowess(&["undo", id]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -353,7 +353,7 @@ mod what_a_server_writes_that_others_act_on_is_told {
             ("editor/tasks.json", "changed", ".vscode"),
         ] {
             let [path, link] = [path, link].map(|it| project.join(it).display().to_string());
-            let words = format!("`{path}` ({what}, `{link}` leads to it)");
+            let words = format!("`{path}` ({what}, linked from `{link}`)");
             assert!(warning.contains(&words), "{words}: {warning}");
         }
         let is_ordinary = |it: &str| !warning.contains(it);
@@ -509,7 +509,7 @@ mod why_a_server_did_not_start_is_told {
         let table = [
             (&*opens, "", "No such file", "add `read = [\"~/notes/a.txt\"]` in `[servers.x]`"),
             ("open('data/b.txt', 'w')", "args2", "Read-only", "add `write = ["),
-            ("import none_such", "", "ModuleNotFoundError", "no module `none_such`"),
+            ("import none_such", "", "ModuleNotFoundError", "cannot find the module `none_such`"),
             (
                 "import urllib.request as u; u.urlopen('http://api.example.com')",
                 "",
@@ -520,7 +520,7 @@ mod why_a_server_did_not_start_is_told {
                 "import urllib.request as u; u.urlopen('http://api.example.com')",
                 "hosts = [\"example.org\"]",
                 "403",
-                "it asked for `api.example.com`: add \"api.example.com\"",
+                "it tried to connect to `api.example.com`: add \"api.example.com\"",
             ),
             (
                 "import sys; sys.exit('OWN_API_KEY is not set')",
@@ -558,7 +558,7 @@ mod why_a_server_did_not_start_is_told {
             assert!(said["hint"].as_str().unwrap().contains(hint), "{said}");
         }
         let ran = stage.prowess(&["servers", "--unsandboxed"]);
-        assert!(ran.stderr.contains("`--unsandboxed` is not for servers"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`--unsandboxed` does not apply to servers"), "{}", ran.stderr);
     }
 
     #[test]
@@ -583,8 +583,9 @@ mod why_a_server_did_not_start_is_told {
             "{}",
             ran.stderr
         );
-        let by_hand = "which may contain secrets: add it to `read` in `[servers.x]` by hand if";
-        assert!(ran.stderr.contains(by_hand), "{}", ran.stderr);
+        let hint =
+            "which may contain secrets: if the server needs it, add it to `read` in `[servers.x]`";
+        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
         let said = stage.prowess(&["servers", "--json"]).json().to_string();
         for text in [&*ran.stderr, &*said] {
             assert!(!text.contains("s3cret") && !text.contains("a1B2a1B2"), "{text}");
@@ -603,7 +604,7 @@ mod why_a_server_did_not_start_is_told {
                 format!("[servers.x]\ncommand = {:?}\nargs = [\"-c\", {code:?}]\n", python());
             stage.world.write(SETTINGS, toml);
             let ran = stage.prowess(&["servers"]);
-            let is_said = ["may contain secrets", "kept from servers"]
+            let is_said = ["may contain secrets", "which servers cannot access"]
                 .iter()
                 .any(|it| ran.stderr.contains(it));
             assert!(is_said && !ran.stderr.contains("add `read"), "{path}: {}", ran.stderr);
@@ -637,7 +638,7 @@ mod why_a_server_did_not_start_is_told {
                 "its list of tools does not end; the first 2 were taken",
             ),
             (&deep(70), 0, "`deep` is left out: the schema is too large"),
-            (long, 0, "`deep` is left out: its schema has"),
+            (long, 0, "`deep` is left out: its schema is too large"),
             (&deep(150), 1, "its answer is nested more than 120 levels deep"),
         ];
         for (tools, code, words) in table {
@@ -775,7 +776,7 @@ for line in"#;
             let ran = stage.prowess(&[words, &["--write", ".", "--unsandboxed"]].concat());
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
             for option in ["--write", "--unsandboxed"] {
-                let warning = format!("warning: `{option}` is not for servers");
+                let warning = format!("warning: `{option}` does not apply to servers");
                 assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
             }
             assert!(ran.stderr.contains("`write = [\"DIR\"]` in `[servers.LABEL]`"));

@@ -328,7 +328,7 @@ mod what_is_too_much_is_cut_and_what_cannot_be_cut_is_refused {
             let ran = run(&world, &[arguments, &["--json"]].concat());
             assert_eq!(ran.code, Some(1), "{arguments:?}");
             assert!(ran.json().get("messages").is_none(), "{}", ran.stdout());
-            assert!(ran.stderr.contains("error: a window of "), "{}", ran.stderr);
+            assert!(ran.stderr.contains("error: a context window of "), "{}", ran.stderr);
             assert!(ran.stderr.contains("the system prompt needs "), "{}", ran.stderr);
         }
     }
@@ -357,7 +357,7 @@ mod what_is_too_much_is_cut_and_what_cannot_be_cut_is_refused {
         }
         world.write("history.json", r#"[{"role": "robot", "content": ""}]"#);
         let ran = run(&world, &["--history", "history.json"]);
-        assert!(ran.stderr.contains("there is no role `robot`, only `system`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("unknown role `robot`, expected `system`"), "{}", ran.stderr);
         world.write("history.json", "[".repeat(100_000));
         assert_eq!(run(&world, &["--history", "history.json"]).code, Some(1));
         assert_eq!(run(&world, &["--history", "nowhere.json"]).code, Some(2));

@@ -103,11 +103,8 @@ fn what_is_no_plain_yaml_is_refused_with_its_line() {
     assert_eq!(fields("a:\n\tb: 1\n"), "2: a tab in the indentation");
     assert_eq!(fields("<<: x\n"), "1: a merge key");
     assert_eq!(fields("name:pdf\n"), "1: not a `key: value` line");
-    assert_eq!(
-        fields("a: \"\\d\"\n"),
-        "1: a quoted value that does not end, or a bad escape in it"
-    );
-    assert_eq!(fields("a: > text\n"), "1: text behind `|` or `>`");
+    assert_eq!(fields("a: \"\\d\"\n"), "1: an unclosed quote or an invalid escape in a value");
+    assert_eq!(fields("a: > text\n"), "1: text after `|` or `>`");
     assert_eq!(fields("a: \0\n"), "1: a control character");
     assert_eq!(fields("a: x\n  # c\n  y\n"), "3: a comment inside a value of several lines");
     assert_eq!(fields("a:\n    b: 1\n  c: 2\n"), "3: indented deeper than its siblings");

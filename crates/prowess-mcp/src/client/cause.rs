@@ -13,13 +13,13 @@ use prowess::visible;
 use prowess_runtime::{
     Outcome, OutcomeStatus, Policy,
     policy::is_protected,
-    secret::{holds_secrets, is_secret_value},
+    secret::{KnownSecrets, holds_secrets},
 };
 use prowess_sandbox::{CapturedText, Job, Network, ScriptConnection, is_of_system};
 
 /// The permissions of a server, and the place of its entry.
 #[derive(Debug)]
-pub(super) struct Circumstances {
+pub(super) struct ServerPermissions {
     /// Describes where keys belong.
     pub(super) entry: String,
     /// The file of the entry.
@@ -36,7 +36,7 @@ pub(super) struct Circumstances {
     home: Option<PathBuf>,
     /// The user's own settings directory.
     settings: Option<PathBuf>,
-    secrets: Vec<String>,
+    secrets: KnownSecrets,
     policy: Policy,
 }
 
@@ -103,14 +103,8 @@ const NO_NETWORK: &[&str] = &[
 ];
 /// Texts before the name of a missing module.
 const BEFORE_MODULES: &[(&str, &str)] = &[
-    (
-        "No module named '",
-        "install it into the environment of its Python, or name another one by `command`",
-    ),
-    (
-        "No module named ",
-        "install it into the environment of its Python, or name another one by `command`",
-    ),
+    ("No module named '", "install it for the server's Python, or set `command` to another one"),
+    ("No module named ", "install it for the server's Python, or set `command` to another one"),
     ("Cannot find package '", "run `npm install` in the folder of the server"),
     ("Cannot find module '", "run `npm install` in the folder of the server"),
 ];
@@ -118,7 +112,7 @@ const BEFORE_MODULES: &[(&str, &str)] = &[
 const UNSET: &[&str] =
     &["not set", "is required", "required", "missing", "must be set", "undefined", "not provided"];
 
-impl Circumstances {
+impl ServerPermissions {
     /// Records the permissions of a job.
     pub(super) fn of(
         job: &Job,
@@ -128,20 +122,19 @@ impl Circumstances {
         home: Option<&Path>,
         settings: Option<&Path>,
     ) -> Self {
-        let real = |it: &PathBuf| fs::canonicalize(it).unwrap_or_else(|_| it.clone());
         Self {
             entry,
             file: None,
-            project: project.map(|(it, instead)| (real(&it), instead)),
-            reads: job.reads.iter().chain(&job.layered).map(real).collect(),
-            writes: job.writes.iter().map(real).collect(),
+            project: project.map(|(it, instead)| (real_path(&it), instead)),
+            reads: job.reads.iter().chain(&job.layered).map(|it| real_path(it)).collect(),
+            writes: job.writes.iter().map(|it| real_path(it)).collect(),
             network: job.network.clone(),
             has_hosts: !matches!(job.network, Network::None),
             work: job.work.path().to_owned(),
             directory: job.directory.clone().unwrap_or_else(|| job.work.path().to_owned()),
             home: home.map(Path::to_owned),
-            settings: settings.map(|it| real(&it.to_owned())),
-            secrets: job.env.values().filter(|it| is_secret_value(it)).cloned().collect(),
+            settings: settings.map(real_path),
+            secrets: KnownSecrets::new(job.env.values().cloned()),
             policy: policy.clone(),
         }
     }
@@ -154,13 +147,14 @@ impl Circumstances {
     /// Adds the last output of the server to an outcome, with a hint.
     pub(super) fn explain(&self, outcome: Outcome) -> Outcome {
         let printed = outcome.stderr.as_ref().map(|it| &*it.text).unwrap_or_default();
-        let printed = self.masked(&plain(printed));
+        let printed = without_sequences(printed);
+        let printed = self.secrets.mask(&printed);
         let cause = self.cause(&printed, &outcome);
         let hint = cause.or_else(|| outcome.hint.clone()).unwrap_or_else(|| {
             let network = if self.has_hosts { "" } else { ", and has no network" };
             let entry = &self.entry;
             format!(
-                "a server reads its own files and what its arguments name{network}; `read`, `write`, `hosts` and `env` in {entry} give it more"
+                "a server can read its own files and those that its arguments name{network}; `read`, `write`, `hosts` and `env` in {entry} allow more"
             )
         });
         let text = last_lines(&printed);
@@ -180,17 +174,13 @@ impl Circumstances {
         refused.or_else(|| self.cause(message, &Outcome::new(OutcomeStatus::Failed)))
     }
 
-    fn masked(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[masked]"))
-    }
-
     /// Returns the cause of a failure with a remedy.
     fn cause(&self, printed: &str, outcome: &Outcome) -> Option<String> {
         self.refused_hosts(outcome)
             .or_else(|| missing_module(printed))
             .or_else(|| self.missing_network(printed))
-            .or_else(|| printed.lines().find_map(|it| self.file(it)))
-            .or_else(|| printed.lines().find_map(|it| self.variable(it)))
+            .or_else(|| printed.lines().find_map(|it| self.unreachable_file(it)))
+            .or_else(|| printed.lines().find_map(|it| self.missing_variable(it)))
     }
 
     /// Suggests the hosts that the proxy has refused.
@@ -210,16 +200,20 @@ impl Circumstances {
         let names: Vec<String> = hosts.iter().map(|it| format!("`{it}`")).collect();
         let quoted: Vec<String> = hosts.iter().map(|it| format!("\"{it}\"")).collect();
         let (names, quoted, entry) = (names.join(", "), quoted.join(", "), &self.entry);
-        let place = self.place();
+        let place = self.of_file();
         match self.has_hosts {
-            true => format!("it asked for {names}: add {quoted} to `hosts` in {entry}{place}"),
-            false => format!("it asked for {names}: add `hosts = [{quoted}]` in {entry}{place}"),
+            true => {
+                format!("it tried to connect to {names}: add {quoted} to `hosts` in {entry}{place}")
+            }
+            false => format!(
+                "it tried to connect to {names}: add `hosts = [{quoted}]` in {entry}{place}"
+            ),
         }
     }
 
     /// Returns the file of the entry as a phrase that follows it.
-    fn place(&self) -> String {
-        let file = self.file.as_deref().map(|it| self.shown(it));
+    fn of_file(&self) -> String {
+        let file = self.file.as_deref().map(|it| self.short_path(it));
         file.map(|it| format!(" of `{it}`")).unwrap_or_default()
     }
 
@@ -237,39 +231,43 @@ impl Circumstances {
             || NO_NETWORK.iter().any(|it| small.contains(it));
         (is_said && !self.has_hosts).then(|| {
             format!(
-                "it looked for a network: add the hosts that it needs as `hosts = […]` in {}{}",
+                "it tried to use the network: add the hosts that it needs as `hosts = […]` in {}{}",
                 self.entry,
-                self.place()
+                self.of_file()
             )
         })
     }
 
     /// Detects a file that it cannot access.
-    fn file(&self, line: &str) -> Option<String> {
+    fn unreachable_file(&self, line: &str) -> Option<String> {
         let is_unwritable = UNWRITABLE.iter().any(|it| line.contains(it));
         if !is_unwritable && !UNREADABLE.iter().any(|it| line.contains(it)) {
             return None;
         }
         paths(line).into_iter().find_map(|path| {
             let path = self.directory.join(path);
-            if is_unwritable { self.unwritable(&path) } else { self.unreadable(&path) }
+            if is_unwritable {
+                self.explain_unwritable(&path)
+            } else {
+                self.explain_unreadable(&path)
+            }
         })
     }
 
-    fn unreadable(&self, path: &Path) -> Option<String> {
+    fn explain_unreadable(&self, path: &Path) -> Option<String> {
         if let Ok(own) = path.strip_prefix(&self.work) {
             let is_at_home = self.home.as_ref().is_some_and(|it| it.join(own).exists());
             let is_own = own.as_os_str().is_empty() || !is_at_home;
             let real = self.home.as_ref().and_then(|it| fs::canonicalize(it.join(own)).ok());
             return (!is_own).then(|| {
-                if let Some(why) = real.and_then(|it| self.kept(&it, "read")) {
+                if let Some(why) = real.and_then(|it| self.why_not_suggested(&it, "read")) {
                     return format!("it tried to open `~/{}`, {why}", own.display());
                 }
                 let own = own.display();
                 if let Some((_, instead)) = &self.project {
-                    return format!("it tried to open `~/{own}`, which a project's file cannot give it: {instead}");
+                    return format!("it tried to open `~/{own}`, which a project's file cannot allow: {instead}");
                 }
-                format!("it looked for `~/{own}` in its home, which is an empty directory of its own: give it the whole path in `args` or `env`, and in `read` in {}", self.entry)
+                format!("it looked for `~/{own}` in its home directory, which is empty in the sandbox: use the absolute path in `args` or `env`, and add it to `read` in {}", self.entry)
             });
         }
         let real = fs::canonicalize(path).ok()?;
@@ -278,23 +276,25 @@ impl Circumstances {
         {
             return None;
         }
-        let shown = self.shown(path);
-        if let Some(why) = self.kept(&real, "read") {
+        let shown = self.short_path(path);
+        if let Some(why) = self.why_not_suggested(&real, "read") {
             return Some(format!("it tried to open `{shown}`, {why}"));
         }
         let remedy = self.remedy(&real, &format!("read = [\"{shown}\"]"));
         Some(format!("it tried to open `{shown}`{remedy}"))
     }
 
-    fn unwritable(&self, path: &Path) -> Option<String> {
+    fn explain_unwritable(&self, path: &Path) -> Option<String> {
         let folder = if path.is_dir() { path } else { path.parent()? };
         let folder = folder.ancestors().find(|it| it.is_dir())?;
         let real = fs::canonicalize(folder).ok()?;
         if is_of_system(&real) || real.components().count() <= 2 {
             return None;
         }
-        let (shown, folder) = (self.shown(path), self.shown(folder));
-        let why = self.kept(&real, "write").or_else(|| self.kept(path, "write"));
+        let (shown, folder) = (self.short_path(path), self.short_path(folder));
+        let why = self
+            .why_not_suggested(&real, "write")
+            .or_else(|| self.why_not_suggested(path, "write"));
         if let Some(why) = why {
             return Some(format!("it tried to write `{shown}`, {why}"));
         }
@@ -307,18 +307,19 @@ impl Circumstances {
     fn remedy(&self, real: &Path, key: &str) -> String {
         match &self.project {
             Some((directory, instead)) if !real.starts_with(directory) => {
-                format!(", which a project's file cannot give it: {instead}")
+                format!(", which a project's file cannot allow: {instead}")
             }
             _ => format!(": add `{key}` in {}", self.entry),
         }
     }
 
     /// Returns the reason not to suggest access to a path as a phrase that follows it.
-    fn kept(&self, path: &Path, key: &str) -> Option<String> {
+    fn why_not_suggested(&self, path: &Path, key: &str) -> Option<String> {
         let mut homes = self.home.as_deref().into_iter().chain(HOMES.iter().map(Path::new));
         if homes.any(|it| it.starts_with(path)) {
             return Some(
-                "which is a whole home directory: name the directories that it needs".to_owned(),
+                "which is a whole home directory: list the directories that it needs instead"
+                    .to_owned(),
             );
         }
         let withheld = &self.policy.withheld;
@@ -326,7 +327,7 @@ impl Circumstances {
         if key == "write"
             && (is_protected(path) || path.components().any(|it| it.as_os_str() == ".git"))
         {
-            return Some("which other programs act on: no server writes it".to_owned());
+            return Some("which other programs act on: servers cannot write it".to_owned());
         }
         let is_secret = secret.is_some()
             || is_protected(path)
@@ -338,28 +339,28 @@ impl Circumstances {
                 .and_then(Path::parent)
                 .is_some_and(|it| path.starts_with(it));
         if withheld.iter().any(|it| path.starts_with(it)) || is_secret && self.project.is_some() {
-            return Some("which is kept from servers".to_owned());
+            return Some("which servers cannot access".to_owned());
         }
         let such = secret.filter(|it| it != path);
-        let such = such.map(|it| format!(" such as `{}`", self.shown(&it))).unwrap_or_default();
+        let such =
+            such.map(|it| format!(" such as `{}`", self.short_path(&it))).unwrap_or_default();
         let entry = &self.entry;
         is_secret.then(|| {
-            format!("which may contain secrets{such}: add it to `{key}` in {entry} by hand if that is meant")
+            format!("which may contain secrets{such}: if the server needs it, add it to `{key}` in {entry} yourself")
         })
     }
 
     /// Returns a file that may contain secrets: this one, or one in this directory.
     fn secret_in(&self, path: &Path) -> Option<PathBuf> {
-        let is_secret = |it: &Path| self.policy.known_secret(it).is_some();
-        let inside = || {
-            let entries = fs::read_dir(path).into_iter().flatten().flatten().take(MAX_ENTRIES);
-            entries.map(|it| it.path()).find(|it| is_secret(it))
-        };
-        if is_secret(path) { Some(path.to_owned()) } else { inside() }
+        if self.policy.known_secret(path).is_some() {
+            return Some(path.to_owned());
+        }
+        let entries = fs::read_dir(path).into_iter().flatten().flatten().take(MAX_ENTRIES);
+        entries.map(|it| it.path()).find(|it| self.policy.known_secret(it).is_some())
     }
 
     /// Formats a path as a person would write it.
-    fn shown(&self, path: &Path) -> String {
+    fn short_path(&self, path: &Path) -> String {
         match self.home.as_ref().and_then(|it| path.strip_prefix(it).ok()) {
             Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
             _ => path.display().to_string(),
@@ -367,7 +368,7 @@ impl Circumstances {
     }
 
     /// Detects a missing variable.
-    fn variable(&self, line: &str) -> Option<String> {
+    fn missing_variable(&self, line: &str) -> Option<String> {
         if !UNSET.iter().any(|it| line.contains(it)) {
             return None;
         }
@@ -380,28 +381,32 @@ impl Circumstances {
                 && it.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         })?;
         Some(format!(
-            "it asks for the variable `{name}`: add `env = {{ {name} = \"${{{name}}}\" }}` in {}, and `{name}` to `policy.environment`",
+            "it needs the variable `{name}`: add `env = {{ {name} = \"${{{name}}}\" }}` in {}, and `{name}` to `policy.environment`",
             self.entry
         ))
     }
+}
+
+/// Returns the path with all links resolved; unchanged if it cannot be resolved.
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Detects a missing module.
 fn missing_module(printed: &str) -> Option<String> {
     BEFORE_MODULES.iter().find_map(|(before, remedy)| {
         let (_, rest) = printed.split_once(before)?;
-        let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-@/".contains(c);
-        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
-        let name = &rest[..end.min(NAME)];
-        (!name.is_empty()).then(|| format!("it finds no module `{name}`: {remedy}"))
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"_.-@/".contains(c));
+        let name = &rest[..end.unwrap_or(rest.len()).min(NAME)];
+        (!name.is_empty()).then(|| format!("it cannot find the module `{name}`: {remedy}"))
     })
 }
 
 /// Returns the paths in a line: quoted ones whole, and absolute ones up to a space or punctuation.
 fn paths(line: &str) -> Vec<&str> {
-    let is_bare = |c: char| !c.is_whitespace() && !"'\"`,;:()[]".contains(c);
     let quoted = ['\'', '"', '`'].into_iter().flat_map(|sign| line.split(sign).skip(1).step_by(2));
-    let bare = line.split(|c: char| !is_bare(c) || c == '=').filter(|it| it.starts_with('/'));
+    let words = line.split(|c: char| c.is_whitespace() || "'\"`,;:()[]=".contains(c));
+    let bare = words.filter(|it| it.starts_with('/'));
     let paths = quoted.chain(bare.map(|it| it.trim_end_matches('.')));
     paths
         .filter(|it: &&str| (2..=NAME).contains(&it.len()) && it.contains('/'))
@@ -417,7 +422,7 @@ fn host(name: &str) -> Option<String> {
 }
 
 /// Removes terminal sequences and invisible characters from a text.
-fn plain(text: &str) -> String {
+pub(super) fn without_sequences(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(['\u{1b}', '\u{9b}']) {
@@ -451,22 +456,25 @@ fn behind_sequence(text: &str) -> &str {
 /// Returns the last lines of a text, each shortened.
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|it| !it.trim().is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(LINES)..].iter().map(|line| {
-        match line.char_indices().nth(LENGTH) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => (*line).to_owned(),
-        }
-    });
+    let last = lines[lines.len().saturating_sub(LINES)..].iter().map(|it| shorten(it, LENGTH));
     last.collect::<Vec<_>>().join("\n")
+}
+
+/// Shortens a text to at most so many characters.
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn circumstances(home: &Path) -> Circumstances {
+    fn permissions(home: &Path) -> ServerPermissions {
         let policy = Policy { withheld: vec![home.join("state/inside")], ..Policy::default() };
-        Circumstances {
+        ServerPermissions {
             entry: "`[servers.x]`".to_owned(),
             file: None,
             project: None,
@@ -478,13 +486,13 @@ mod tests {
             directory: home.to_owned(),
             home: Some(home.to_owned()),
             settings: Some(home.join(".config/prowess/prowess.toml")),
-            secrets: vec!["hunter2-hunter2".to_owned()],
+            secrets: KnownSecrets::new(["hunter2-hunter2".to_owned()]),
             policy,
         }
     }
 
     #[test]
-    fn what_is_printed_tells_the_key_that_helps() {
+    fn an_error_message_leads_to_the_key_that_helps() {
         let home = tempfile::tempdir().unwrap();
         let home = fs::canonicalize(home.path()).unwrap();
         let own_folders = [".ssh", ".aws", ".gnupg", ".mozilla/firefox", ".config/prowess"];
@@ -496,7 +504,7 @@ mod tests {
         {
             fs::write(home.join(file), "x").unwrap();
         }
-        let own = circumstances(&home);
+        let own = permissions(&home);
         let at = |path: &str| home.join(path).display().to_string();
         let cause = |text: &str| own.cause(text, &Outcome::new(OutcomeStatus::Failed));
         let table = [
@@ -528,7 +536,7 @@ mod tests {
                 "a whole home directory",
             ),
             (format!("ENOENT '{}'", at(".config/app")), "add `read = [\"~/.config/app\"]`"),
-            (format!("ENOENT '{}'", at("state/inside")), "kept from servers"),
+            (format!("ENOENT '{}'", at("state/inside")), "which servers cannot access"),
             (format!("ENOENT '{}'", at("app")), "contain secrets such as `~/app/.env`"),
             (
                 "Error: getaddrinfo ENOTFOUND api.github.com".to_owned(),
@@ -536,16 +544,19 @@ mod tests {
             ),
             ("curl: (6) Could not resolve host: example.org".to_owned(), "\"example.org\""),
             ("TypeError: fetch failed".to_owned(), "`hosts = […]`"),
-            ("ModuleNotFoundError: No module named 'mcp'".to_owned(), "no module `mcp`"),
+            (
+                "ModuleNotFoundError: No module named 'mcp'".to_owned(),
+                "cannot find the module `mcp`",
+            ),
             (
                 "/usr/bin/python3: No module named mcp_server_git".to_owned(),
-                "no module `mcp_server_git`",
+                "cannot find the module `mcp_server_git`",
             ),
             ("Error: Cannot find module 'express'".to_owned(), "`npm install`"),
             ("BRAVE_API_KEY environment variable is required".to_owned(), "`BRAVE_API_KEY`"),
             (
                 format!("Error: ENOENT: no such file or directory, open '{}'", at(".ssh")),
-                "which may contain secrets: add it to `read` in `[servers.x]` by hand if that is meant",
+                "which may contain secrets: if the server needs it, add it to `read` in `[servers.x]` yourself",
             ),
         ];
         for (text, words) in table {
@@ -594,8 +605,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_short_plain_and_without_secrets() {
-        let own = circumstances(Path::new("/nowhere"));
+    fn shown_output_is_short_and_has_no_escapes_or_secrets() {
+        let own = permissions(Path::new("/nowhere"));
         let flood = "line\n".repeat(1000);
         let text = format!(
             "{flood}\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}end\u{202e}\u{200b}\r\n\u{9b}2Jkey hunter2-hunter2\n{}",
@@ -611,7 +622,7 @@ mod tests {
         assert!(said.chars().all(|it| it == '\n' || !it.is_control()), "{said:?}");
         assert!(said.lines().all(|it| it.chars().count() <= LENGTH + 1), "{said:?}");
         for torn in ["\u{1b}", "\u{1b}[", "\u{1b}]never ends", "\u{1b}[31", "a\u{1b}[é"] {
-            assert!(!plain(torn).contains('\u{1b}'), "{torn:?}");
+            assert!(!without_sequences(torn).contains('\u{1b}'), "{torn:?}");
         }
     }
 }

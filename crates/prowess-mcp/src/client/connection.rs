@@ -52,7 +52,7 @@ pub(super) struct Caller {
 }
 
 /// The connection to a server.
-pub(super) enum Line {
+pub(super) enum Channel {
     /// The input and output of a program.
     Stream(UnixStream),
     #[cfg(feature = "http")]
@@ -69,11 +69,14 @@ impl Connection {
     /// Connects to a server, by the protocol revision in which it offers the most. Some support
     /// two, and offer skills only in 2026-07-28. A program has `patience` to answer whether it
     /// supports that revision.
-    pub(super) async fn connect(line: Line, patience: Duration) -> Result<Self, Failure> {
-        let monitor = Arc::new(TrafficMonitor::default());
-        let handler = || Handler { monitor: monitor.clone() };
-        let served = match line {
-            Line::Stream(stream) => {
+    pub(super) async fn connect(
+        channel: Channel,
+        patience: Duration,
+        monitor: Arc<TrafficMonitor>,
+    ) -> Result<Self, Failure> {
+        let handler = Handler { monitor: monitor.clone() };
+        let served = match channel {
+            Channel::Stream(stream) => {
                 let (read, write) = stream.into_split();
                 let read = BufReader::new(BoundedReader { read, monitor: monitor.clone() });
                 let monitor = monitor.clone();
@@ -83,12 +86,12 @@ impl Connection {
                     false => ClientLifecycleMode::Initialize,
                 };
                 let (transport, carried) = pipe.transport();
-                match serve_client_with_lifecycle(handler(), transport, lifecycle).await {
+                match serve_client_with_lifecycle(handler.clone(), transport, lifecycle).await {
                     Err(ClientInitializeError::JsonRpcError(error)) => match carried.await {
                         // It was only slow, and is bound to its first answer.
                         Ok(pipe) if pipe.late == Some(true) => {
                             let (transport, _) = pipe.transport();
-                            serve_client_with_lifecycle(handler(), transport, discovery()).await
+                            serve_client_with_lifecycle(handler, transport, discovery()).await
                         }
                         _ => Err(ClientInitializeError::JsonRpcError(error)),
                     },
@@ -96,11 +99,11 @@ impl Connection {
                 }
             }
             #[cfg(feature = "http")]
-            Line::Remote(remote) => {
+            Channel::Remote(remote) => {
                 let remote: Arc<Remote> = Arc::from(remote);
                 let connected = |lifecycle| {
                     let transport = remote.clone().transport(monitor.clone());
-                    serve_client_with_lifecycle(handler(), transport, lifecycle)
+                    serve_client_with_lifecycle(handler.clone(), transport, lifecycle)
                 };
                 match connected(ClientLifecycleMode::Initialize).await {
                     Err(ClientInitializeError::JsonRpcError(error)) => {
@@ -129,20 +132,20 @@ impl Connection {
             }
             Err(_) if monitor.is_flooded() => Err(Failure::Flood),
             Err(ClientInitializeError::JsonRpcError(error)) => {
-                Err(Failure::Said(error.message.into()))
+                Err(Failure::Error(error.message.into()))
             }
             Err(
                 ClientInitializeError::ConnectionClosed(_)
                 | ClientInitializeError::TransportError { .. },
-            ) => Err(monitor.gone()),
-            Err(error) => Err(Failure::Nonsense(error.to_string())),
+            ) => Err(monitor.end_reason()),
+            Err(error) => Err(Failure::NotMcp(error.to_string())),
         }
     }
 
     /// Returns the first tools that the server lists, and whether it has more.
     pub(super) async fn tools(&self, most: usize) -> Result<(Vec<ToolDescription>, bool), Failure> {
         self.monitor.allow(0);
-        self.monitor.has_news.store(false, Ordering::Relaxed);
+        self.monitor.has_changed_tools.store(false, Ordering::Relaxed);
         let mut tools = Vec::new();
         let mut cursor = None;
         for _ in 0..PAGES {
@@ -168,13 +171,13 @@ impl Connection {
     }
 
     /// Whether the server has announced changed tools since they were last listed.
-    pub(super) fn has_news(&self) -> bool {
-        self.monitor.has_news.load(Ordering::Relaxed)
+    pub(super) fn has_changed_tools(&self) -> bool {
+        self.monitor.has_changed_tools.load(Ordering::Relaxed)
     }
 
     /// Whether the server has announced changed skills since they were last listed.
-    pub(super) fn has_other_skills(&self) -> bool {
-        self.monitor.has_other_skills.load(Ordering::Relaxed)
+    pub(super) fn has_changed_skills(&self) -> bool {
+        self.monitor.has_changed_skills.load(Ordering::Relaxed)
     }
 
     /// Returns the reason why it is closed.
@@ -243,10 +246,10 @@ async fn follow(mut subscription: Subscription, monitor: &TrafficMonitor) {
     while let Ok(Some(notification)) = subscription.next().await {
         match notification {
             ServerNotification::ToolListChangedNotification(_) => {
-                monitor.has_news.store(true, Ordering::Relaxed);
+                monitor.has_changed_tools.store(true, Ordering::Relaxed);
             }
             ServerNotification::ResourceListChangedNotification(_) => {
-                monitor.has_other_skills.store(true, Ordering::Relaxed);
+                monitor.has_changed_skills.store(true, Ordering::Relaxed);
             }
             _ => {}
         }
@@ -264,9 +267,7 @@ impl Caller {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
         match self.peer.call_tool_once(params).await {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
-            Ok(_) => {
-                Err(Failure::Said("it wants to be asked in a way that is not known".to_owned()))
-            }
+            Ok(_) => Err(Failure::Error("it asks for input, which is not supported".to_owned())),
             Err(error) => Err(self.monitor.failure(error)),
         }
     }
@@ -274,7 +275,7 @@ impl Caller {
     /// Returns the first skills that the server lists, as listed, and whether it has more.
     pub(super) async fn skills(&self, most: usize) -> Result<(Vec<Value>, bool), Failure> {
         self.monitor.allow(0);
-        self.monitor.has_other_skills.store(false, Ordering::Relaxed);
+        self.monitor.has_changed_skills.store(false, Ordering::Relaxed);
         let mut skills = Vec::new();
         let mut cursor = Value::Null;
         for _ in 0..PAGES {
@@ -282,7 +283,11 @@ impl Caller {
             let mut page = self.ask("skills/list", params).await?;
             match page["skills"].take() {
                 Value::Array(listed) => skills.extend(listed),
-                _ => return Err(Failure::Nonsense("it lists no skills, nor none".to_owned())),
+                _ => {
+                    return Err(Failure::NotMcp(
+                        "its answer to `skills/list` has no list of skills".to_owned(),
+                    ));
+                }
             }
             let next = page["nextCursor"].take();
             // A server that repeats a cursor has nothing new.
@@ -310,7 +315,9 @@ impl Caller {
         let params = ReadResourceRequestParams::new(uri);
         let contents = match self.peer.read_resource_once(params).await {
             Ok(ReadResourceResponse::Complete(result)) => result.contents,
-            Ok(_) => return Err(Failure::Said("it wants to be asked in another way".to_owned())),
+            Ok(_) => {
+                return Err(Failure::Error("it asks for input, which is not supported".to_owned()));
+            }
             Err(error) => return Err(self.monitor.failure(error)),
         };
         match <[ResourceContents; 1]>::try_from(contents) {
@@ -319,9 +326,9 @@ impl Caller {
             }
             Ok([ResourceContents::BlobResourceContents { uri: own, blob, .. }]) if own == uri => {
                 let bytes = BASE64_STANDARD.decode(blob);
-                bytes.map_err(|_| Failure::Nonsense("its bytes are not in base64".to_owned()))
+                bytes.map_err(|_| Failure::NotMcp("the content is not valid base64".to_owned()))
             }
-            _ => Err(Failure::Nonsense("it answered something else than was asked for".to_owned())),
+            _ => Err(Failure::NotMcp("its answer is not the requested resource".to_owned())),
         }
     }
 
@@ -330,7 +337,7 @@ impl Caller {
         let request = CustomRequest::new(method, Some(params));
         match self.peer.send_request(ClientRequest::CustomRequest(request)).await {
             Ok(ServerResult::CustomResult(CustomResult(result))) => Ok(result),
-            Ok(_) => Err(Failure::Nonsense(format!("its answer to `{method}` is none"))),
+            Ok(_) => Err(Failure::NotMcp(format!("its answer to `{method}` is not a result"))),
             Err(error) => Err(self.monitor.failure(error)),
         }
     }
@@ -350,6 +357,7 @@ impl fmt::Debug for Caller {
 
 /// Answers requests of a server. By default, it cannot use a model, ask a person, or list
 /// directories.
+#[derive(Clone)]
 struct Handler {
     monitor: Arc<TrafficMonitor>,
 }
@@ -361,12 +369,12 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.monitor.has_news.store(true, Ordering::Relaxed);
+        self.monitor.has_changed_tools.store(true, Ordering::Relaxed);
     }
 
     /// Skills are resources, and have no notification of their own.
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.monitor.has_other_skills.store(true, Ordering::Relaxed);
+        self.monitor.has_changed_skills.store(true, Ordering::Relaxed);
     }
 }
 
@@ -423,7 +431,9 @@ mod tests {
         for knows in [false, true] {
             let (own, other) = UnixStream::pair().unwrap();
             let server = tokio::spawn(answer_late(other, knows));
-            let client = Connection::connect(Line::Stream(own), Duration::ZERO).await.unwrap();
+            let monitor = Arc::new(TrafficMonitor::default());
+            let client = Connection::connect(Channel::Stream(own), Duration::ZERO, monitor);
+            let client = client.await.unwrap();
             let (tools, _) = client.tools(8).await.unwrap();
             assert_eq!(tools.len(), 1, "{knows}");
             client.close().await;

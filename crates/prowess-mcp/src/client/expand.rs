@@ -36,6 +36,11 @@ impl PlaceholderValues<'_> {
         }
         Ok(whole + rest)
     }
+
+    /// Expands all references in some texts.
+    pub(super) fn expand_all(&self, texts: &[String]) -> Result<Vec<String>, String> {
+        texts.iter().map(|it| self.expand(it)).collect()
+    }
 }
 
 #[cfg(test)]

@@ -12,22 +12,22 @@ pub(super) enum Failure {
     /// It sends too much data.
     Flood,
     /// It returned an error.
-    Said(String),
+    Error(String),
     /// Its output is not MCP.
-    Nonsense(String),
+    NotMcp(String),
     /// The connection failed.
-    Trouble(Trouble),
+    Connection(ConnectionFailure),
 }
 
 /// The reason why a remote server cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(super) struct ConnectionFailure {
     pub(super) status: OutcomeStatus,
     pub(super) message: String,
     pub(super) hint: Option<Cow<'static, str>>,
 }
 
-impl Trouble {
+impl ConnectionFailure {
     /// Converts it to the outcome of a request to a server.
     pub(super) fn outcome(self, server: &str) -> Outcome {
         let Self { status, message, hint } = self;

@@ -25,14 +25,16 @@ use prowess_sandbox::{Job, Network, Work, is_of_system};
 use super::{
     expand::PlaceholderValues,
     launcher::McpLauncher,
-    refusal::{invalid, missing, refusal, refused, unknown},
+    refusal::{
+        refusal, refuse, refuse_for_error, refuse_missing, refuse_unknown_variable, reject_paths,
+    },
 };
 use crate::config::{
     McpServerConfig, PackageCommand, ProjectCommand, ServerProgram, ServerSetting,
 };
 
 /// The texts of an entry, expanded.
-struct Texts {
+struct ExpandedTexts {
     command: String,
     arguments: Vec<String>,
     environment: BTreeMap<String, String>,
@@ -42,7 +44,7 @@ struct Texts {
 
 /// A program, with its additional readable paths and search path.
 #[derive(Default)]
-struct Programs {
+struct ResolvedProgram {
     program: PathBuf,
     reads: Vec<PathBuf>,
     path: Vec<PathBuf>,
@@ -72,14 +74,15 @@ const INSTALLATIONS: &[&str] = &[
 
 impl McpLauncher {
     /// Creates the job of a configured server, with the paths in its entry and its arguments.
-    pub(super) fn job_set(
+    pub(super) fn job_of_setting(
         &self,
         set: &ServerSetting,
         program: &ServerProgram,
     ) -> Result<Job, Box<Outcome>> {
         let description = &set.description;
         let known = PlaceholderValues { folder: None, variables: &self.environment };
-        let mut texts = self.texts(description, program, &known)?;
+        let mut texts = expand_texts(program, &known)
+            .map_err(|name| refuse_unknown_variable(description, &name))?;
         let file = set.file();
         let project = file.as_deref().and_then(Path::parent).filter(|_| !set.is_trusted);
         let author = project.map_or(Author::User, Author::Project);
@@ -87,26 +90,27 @@ impl McpLauncher {
         let mut directory = (!program.directory.is_empty()).then(|| base.join(&program.directory));
         if let Some(command) = ProjectCommand::of(&texts.command, &texts.arguments) {
             let from = directory.as_deref().unwrap_or(base);
-            directory = Some(self.enter(description, command, from, &mut texts)?);
+            directory =
+                Some(self.use_project_environment(description, command, from, &mut texts)?);
         }
         if let Some(directory) = directory.as_ref().filter(|it| author.is_outside(it)) {
-            return Err(self.outside(description, directory));
+            return Err(self.refuse_outside(description, directory));
         }
         // Its working directory is readable.
         texts.reads.extend(directory.iter().map(|it| it.to_string_lossy().into_owned()));
         let base = directory.as_deref().unwrap_or(base);
-        let command = self.program(description, &mut texts, base, author)?;
-        let Texts { arguments, environment, reads, writes, .. } = texts;
+        let command = self.find_program(description, &mut texts, base, author)?;
+        let ExpandedTexts { arguments, environment, reads, writes, .. } = texts;
         let files = self.files(description, arguments, [reads, writes], base, author)?;
         let begins = files.is_relative.then(|| base.to_owned());
-        let job = self.given(description, command, files, self.work()?)?;
+        let job = self.make_job(description, command, files, self.work()?)?;
         let key = format!("servers.{}.hosts", description.name);
         let network = network(description, &program.hosts, key, file)?;
         Ok(Job { env: environment, directory: directory.or(begins), network, ..job })
     }
 
     /// Creates the job of a skill's server, with a copy of the skill as the working directory.
-    pub(super) fn job(
+    pub(super) fn job_of_skill(
         &self,
         description: &McpServerConfig,
         program: &ServerProgram,
@@ -120,33 +124,34 @@ impl McpLauncher {
             folder: Some(&folder.to_string_lossy()),
             variables: &self.environment,
         };
-        let mut texts = self.texts(description, program, &known)?;
+        let mut texts = expand_texts(program, &known)
+            .map_err(|name| refuse_unknown_variable(description, &name))?;
         let command = match texts.command.contains('/') {
-            true => Programs {
+            true => ResolvedProgram {
                 program: own_program(description, &texts.command, &folder, files)?,
-                ..self.beside()
+                ..self.interpreters_by_name()
             },
-            false => self.program(description, &mut texts, &folder, Author::Skill)?,
+            false => self.find_program(description, &mut texts, &folder, Author::Skill)?,
         };
         let directory = known.expand(&program.directory);
-        let directory = directory.map_err(|name| unknown(description, &name))?;
-        let directory = inside(&directory, &folder).ok_or_else(|| {
-            refused(description, &format!("`cwd` leads out of the skill: `{directory}`"))
+        let directory = directory.map_err(|name| refuse_unknown_variable(description, &name))?;
+        let directory = resolve_inside(&directory, &folder).ok_or_else(|| {
+            refuse(description, &format!("`cwd` leads out of the skill: `{directory}`"))
         })?;
-        let Texts { arguments, environment, reads, writes, .. } = texts;
+        let ExpandedTexts { arguments, environment, reads, writes, .. } = texts;
         let (keys, base) = ([reads, writes], &self.directory);
-        let mut given = self.files(description, arguments, keys, base, Author::Skill)?;
-        given.reads.push(folder.clone());
-        let job = self.given(description, command, given, work)?;
+        let mut access = self.files(description, arguments, keys, base, Author::Skill)?;
+        access.reads.push(folder.clone());
+        let job = self.make_job(description, command, access, work)?;
         let network = network(description, &program.hosts, "hosts".to_owned(), None)?;
         Ok(Job { env: environment, directory: Some(directory), network, ..job })
     }
 
     /// Creates a job with a program and files.
-    fn given(
+    fn make_job(
         &self,
         description: &McpServerConfig,
-        command: Programs,
+        command: ResolvedProgram,
         mut files: ProgramFiles,
         work: Work,
     ) -> Result<Job, Box<Outcome>> {
@@ -155,8 +160,10 @@ impl McpLauncher {
             let root = fs::canonicalize(store.root()).unwrap_or_else(|_| store.root().to_owned());
             if let Some(writes) = store.reached_by(&files.writes) {
                 let (writes, root) = (writes.display(), root.display());
-                let why = format!("`write` names `{writes}`, and environments are in `{root}`");
-                return Err(invalid(description, &why));
+                let why = format!(
+                    "`write` includes `{writes}`, where environments are stored (`{root}`)"
+                );
+                return Err(reject_paths(description, &why));
             }
             files.withheld.retain(|it| *it != root);
         }
@@ -185,26 +192,6 @@ impl McpLauncher {
         Work::new().map_err(|error| Box::new(Outcome::error(OutcomeStatus::Failed, &error)))
     }
 
-    /// Expands the texts of an entry.
-    fn texts(
-        &self,
-        description: &McpServerConfig,
-        program: &ServerProgram,
-        known: &PlaceholderValues<'_>,
-    ) -> Result<Texts, Box<Outcome>> {
-        let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
-        let variables = program.environment.iter();
-        let variables = variables.map(|(name, value)| Ok((name.clone(), expand(value)?)));
-        let all = |texts: &[String]| texts.iter().map(expand).collect::<Result<Vec<_>, _>>();
-        Ok(Texts {
-            command: expand(&program.command)?,
-            arguments: all(&program.arguments)?,
-            environment: variables.collect::<Result<_, Box<Outcome>>>()?,
-            reads: all(&program.reads)?,
-            writes: all(&program.writes)?,
-        })
-    }
-
     /// Returns the files of a server, by the keys `read` and `write` and by its arguments.
     fn files(
         &self,
@@ -217,20 +204,20 @@ impl McpLauncher {
         let (policy, home) = (&self.authorizer.policy, self.interpreters.home.as_deref());
         let rules = FileRules { policy, base, home, author };
         let files = rules.files(arguments, &reads, &writes);
-        files.map_err(|why| invalid(description, &why))
+        files.map_err(|why| reject_paths(description, &why))
     }
 
     /// Refuses a path of a project's entry that is outside of the project.
-    fn outside(&self, description: &McpServerConfig, path: &Path) -> Box<Outcome> {
+    fn refuse_outside(&self, description: &McpServerConfig, path: &Path) -> Box<Outcome> {
         let (name, path) = (&description.name, path.display());
         let message = format!(
             "the server `{name}` is not started: a project's file cannot use `{path}`, which is outside the project"
         );
-        refusal(message, self.elsewhere(description))
+        refusal(message, self.outside_hint(description))
     }
 
     /// Returns the hint on how to give a project's server access outside of the project.
-    pub(super) fn elsewhere(&self, description: &McpServerConfig) -> String {
+    pub(super) fn outside_hint(&self, description: &McpServerConfig) -> String {
         let (name, file) = (&description.name, self.settings_file.as_deref());
         let file = file.map_or("`prowess config --path` names it".to_owned(), |it| {
             let home = self.interpreters.home.as_ref();
@@ -243,14 +230,14 @@ impl McpLauncher {
     }
 
     /// Makes a `uv run` command use the virtual environment of its project; returns the directory.
-    fn enter(
+    fn use_project_environment(
         &self,
         description: &McpServerConfig,
         command: Result<ProjectCommand, String>,
         base: &Path,
-        texts: &mut Texts,
+        texts: &mut ExpandedTexts,
     ) -> Result<PathBuf, Box<Outcome>> {
-        let command = command.map_err(|why| refused(description, &why))?;
+        let command = command.map_err(|why| refuse(description, &why))?;
         let home = self.interpreters.home.as_deref();
         let directory = Directory::new(&command.directory).resolve(Some(base), home);
         let directory: PathBuf = directory.components().collect();
@@ -270,24 +257,24 @@ impl McpLauncher {
     /// Finds the program of a server, by its name or its path, with the paths it has to read. If
     /// the command downloads packages, it is the prepared program, and the arguments are those
     /// after it.
-    fn program(
+    fn find_program(
         &self,
         description: &McpServerConfig,
-        texts: &mut Texts,
+        texts: &mut ExpandedTexts,
         base: &Path,
         author: Author<'_>,
-    ) -> Result<Programs, Box<Outcome>> {
+    ) -> Result<ResolvedProgram, Box<Outcome>> {
         let command = &*texts.command;
         match PackageCommand::of(command, &texts.arguments) {
             Some(Ok(command)) => {
-                let programs = self.prepared(description, &command, author)?;
+                let programs = self.find_prepared(description, &command, author)?;
                 texts.arguments = command.arguments;
                 return Ok(programs);
             }
-            Some(Err(why)) => return Err(refused(description, &why)),
+            Some(Err(why)) => return Err(refuse(description, &why)),
             None if CONTAINERS.contains(&command) => {
-                let why = format!("what `{command}` starts is not confined by the sandbox");
-                return Err(refused(description, &why));
+                let why = format!("the sandbox cannot confine what `{command}` starts");
+                return Err(refuse(description, &why));
             }
             None => {}
         }
@@ -295,7 +282,7 @@ impl McpLauncher {
             let home = self.interpreters.home.as_deref();
             let path = Directory::new(command).resolve(Some(base), home);
             if !path.exists() {
-                return Err(missing(description, command));
+                return Err(refuse_missing(description, command));
             }
             let found = self.interpreters.program_at(&path);
             // A project cannot give access to the files around a program elsewhere.
@@ -305,20 +292,19 @@ impl McpLauncher {
                     it.reads.iter().any(|it| *it != path && !is_of_system(it))
                 })
             {
-                return Err(self.outside(description, &path));
+                return Err(self.refuse_outside(description, &path));
             }
             let found = found.filter(|_| !is_foreign);
             let mut reads = found.map_or_else(|| vec![path.clone()], |it| it.reads);
             if let Author::Project(project) = author {
                 // A project cannot give access to files elsewhere, whether by a link or a shebang.
-                let project = fs::canonicalize(project).ok();
-                let is_inside = |it: &PathBuf| {
-                    let real = fs::canonicalize(it).ok();
-                    real.zip(project.as_ref()).is_some_and(|(real, own)| real.starts_with(own))
-                };
-                let own = self.beside().reads;
-                let is_own = |it: &PathBuf| own.contains(it) || is_installation(it, home);
-                reads.retain(|it| is_inside(it) || *it == path || is_own(it));
+                let interpreters = self.interpreters_by_name().reads;
+                reads.retain(|it| {
+                    *it == path
+                        || is_really_in(it, project)
+                        || interpreters.contains(it)
+                        || is_installation(it, home)
+                });
             }
             (path, reads)
         } else {
@@ -330,65 +316,83 @@ impl McpLauncher {
                 Some(found) => (found.program, found.reads),
                 None => {
                     let found = system_program(command);
-                    (found.ok_or_else(|| missing(description, command))?, Vec::new())
+                    (found.ok_or_else(|| refuse_missing(description, command))?, Vec::new())
                 }
             }
         };
-        let beside = self.beside();
-        let path = program.parent().map(Path::to_owned).into_iter().chain(beside.path).collect();
-        let reads = reads.into_iter().chain(beside.reads).collect();
-        Ok(Programs { program, reads, path, ..Programs::default() })
+        let others = self.interpreters_by_name();
+        let path = program.parent().map(Path::to_owned).into_iter().chain(others.path).collect();
+        let reads = reads.into_iter().chain(others.reads).collect();
+        Ok(ResolvedProgram { program, reads, path, ..ResolvedProgram::default() })
     }
 
     /// Finds the program of prepared packages.
-    fn prepared(
+    fn find_prepared(
         &self,
         description: &McpServerConfig,
         command: &PackageCommand,
         author: Author<'_>,
-    ) -> Result<Programs, Box<Outcome>> {
-        let failed = |error: &dyn std::error::Error| {
-            let why = Outcome::error(OutcomeStatus::Refused, error).message.unwrap_or_default();
-            refused(description, &why)
-        };
-        let recipe = command.recipe(&self.interpreters).map_err(|error| failed(&error))?;
+    ) -> Result<ResolvedProgram, Box<Outcome>> {
+        let recipe = command
+            .recipe(&self.interpreters)
+            .map_err(|error| refuse_for_error(description, &error))?;
         let store = self.environments.as_ref();
-        let found =
-            store.map_or(Ok(None), |it| it.find(&recipe)).map_err(|error| failed(&error))?;
-        let Some(found) = found else { return Err(unprepared(description, command, author)) };
-        let program = command.program_in(&found).map_err(|why| refused(description, &why))?;
-        let beside = self.beside();
+        let found = store
+            .map_or(Ok(None), |it| it.find(&recipe))
+            .map_err(|error| refuse_for_error(description, &error))?;
+        let Some(found) = found else {
+            return Err(refuse_unprepared(description, command, author));
+        };
+        let program = command.program_in(&found).map_err(|why| refuse(description, &why))?;
+        let others = self.interpreters_by_name();
         let own = recipe.interpreter.parent().map(Path::to_owned);
-        let path = [found.bin()].into_iter().chain(own).chain(beside.path).collect();
-        let reads = found.reads.into_iter().chain(beside.reads).collect();
+        let path = [found.bin()].into_iter().chain(own).chain(others.path).collect();
+        let reads = found.reads.into_iter().chain(others.reads).collect();
         // A package that finds Node.js may download unapproved packages, and fail if it cannot.
         let names_node = command.arguments.iter().any(|it| NODE.contains(&it.as_str()));
         let is_without_node = command.ecosystem == Ecosystem::Python && !names_node;
-        Ok(Programs { program, reads, path, prepared: Some(found.tree), is_without_node })
+        Ok(ResolvedProgram { program, reads, path, prepared: Some(found.tree), is_without_node })
     }
 
     /// Returns the interpreters that programs start by name.
-    fn beside(&self) -> Programs {
+    fn interpreters_by_name(&self) -> ResolvedProgram {
         let found = ["python3", "node"].into_iter();
         let found: Vec<InstalledInterpreter> =
             found.filter_map(|it| self.interpreters.find(it).ok().flatten()).collect();
         let path = found.iter().filter_map(|it| it.program.parent()).map(Path::to_owned).collect();
         let reads = found.iter().flat_map(|it| it.reads.clone()).collect();
-        Programs { path, reads, ..Programs::default() }
+        ResolvedProgram { path, reads, ..ResolvedProgram::default() }
     }
+}
+
+/// Expands the texts of an entry; the error is the name of a forbidden variable.
+fn expand_texts(
+    program: &ServerProgram,
+    known: &PlaceholderValues<'_>,
+) -> Result<ExpandedTexts, String> {
+    let variables = program.environment.iter();
+    let variables = variables.map(|(name, value)| Ok((name.clone(), known.expand(value)?)));
+    Ok(ExpandedTexts {
+        command: known.expand(&program.command)?,
+        arguments: known.expand_all(&program.arguments)?,
+        environment: variables.collect::<Result<_, String>>()?,
+        reads: known.expand_all(&program.reads)?,
+        writes: known.expand_all(&program.writes)?,
+    })
+}
+
+/// Whether a path is in a directory after links are resolved.
+fn is_really_in(path: &Path, directory: &Path) -> bool {
+    let (path, directory) = (fs::canonicalize(path).ok(), fs::canonicalize(directory).ok());
+    path.zip(directory).is_some_and(|(path, directory)| path.starts_with(directory))
 }
 
 /// Whether a directory only contains an interpreter that a version manager has installed.
 fn is_installation(path: &Path, home: Option<&Path>) -> bool {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let home = home.and_then(|it| fs::canonicalize(it).ok());
-    let is_below = |it: &str| {
-        home.as_ref().is_some_and(|home| {
-            let place = home.join(it);
-            real.starts_with(&place) && real != place
-        })
-    };
-    INSTALLATIONS.iter().any(|it| is_below(it))
+    let Some(home) = home.and_then(|it| fs::canonicalize(it).ok()) else { return false };
+    let mut folders = INSTALLATIONS.iter().map(|it| home.join(it));
+    folders.any(|it| real.starts_with(&it) && real != it)
 }
 
 /// Returns the network of a server, through our proxy.
@@ -422,7 +426,10 @@ fn network(
 ) -> Result<Network, Box<Outcome>> {
     match hosts.is_empty() {
         true => Ok(Network::None),
-        false => Err(refused(description, "this program has no proxy for `hosts`")),
+        false => Err(refuse(
+            description,
+            "this build has no network support (feature `http`), which `hosts` needs",
+        )),
     }
 }
 
@@ -433,17 +440,17 @@ fn own_program(
     folder: &Path,
     files: &[SkillFile],
 ) -> Result<PathBuf, Box<Outcome>> {
-    match inside(command, folder).filter(|path: &PathBuf| {
+    match resolve_inside(command, folder).filter(|path: &PathBuf| {
         let own = path.strip_prefix(folder).unwrap_or(path);
         files.iter().filter(|it| it.is_plain()).any(|it| Path::new(it.path()) == own)
     }) {
         Some(path) => Ok(path),
-        None => Err(refused(description, &format!("the skill has no program `{command}`"))),
+        None => Err(refuse(description, &format!("the skill has no program `{command}`"))),
     }
 }
 
 /// Resolves a path within a folder, if it stays there; it contains no links.
-fn inside(path: &str, folder: &Path) -> Option<PathBuf> {
+fn resolve_inside(path: &str, folder: &Path) -> Option<PathBuf> {
     let path = Path::new(path);
     let path = path.strip_prefix(folder).unwrap_or(path);
     let stays = path.components().all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
@@ -452,7 +459,7 @@ fn inside(path: &str, folder: &Path) -> Option<PathBuf> {
 }
 
 /// Refuses a command that downloads packages, until they are prepared.
-fn unprepared(
+fn refuse_unprepared(
     description: &McpServerConfig,
     command: &PackageCommand,
     author: Author<'_>,

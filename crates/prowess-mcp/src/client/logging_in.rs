@@ -6,7 +6,7 @@ use super::{
     expand::PlaceholderValues,
     launcher::McpLauncher,
     oauth::{Bearer, LoginError, LoginJob, LoginRequest, LoginState, Logins},
-    refusal::unknown,
+    refusal::refuse_unknown_variable,
     remote::Remote,
 };
 use crate::config::{McpServerConfig, ServerAddress, ServerSetting, Transport};
@@ -36,7 +36,8 @@ impl McpLauncher {
         let known = PlaceholderValues { folder: None, variables: &self.environment };
         let mut settings = address.oauth.clone();
         if let Some(secret) = &mut settings.client_secret {
-            *secret = known.expand(secret).map_err(|name| unknown(description, &name))?;
+            *secret =
+                known.expand(secret).map_err(|name| refuse_unknown_variable(description, &name))?;
         }
         let job = LoginJob { bearer, settings, headers: remote.headers().to_vec() };
         job.run(request).await.map_err(|it| it.outcome(&description.name))

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::{
     connection::{Connection, ToolDescription},
-    ending::explained,
+    ending::explain_failure,
     launcher::ServerTimeouts,
     server_skills::ServerSkills,
     source::Source,
@@ -70,7 +70,7 @@ impl McpServer {
 
     /// Whether it has announced changed skills since they were last listed.
     pub fn has_other_skills(&self) -> bool {
-        self.offers_skills() && self.connection.has_other_skills()
+        self.offers_skills() && self.connection.has_changed_skills()
     }
 
     /// Returns a skill by its URI, even if it is not listed.
@@ -112,12 +112,12 @@ impl McpServer {
 
     /// Returns the reason why it can no longer be called.
     pub async fn fault(&self) -> Outcome {
-        explained(self.name(), self.connection.failure(), self.source.process.as_ref()).await
+        explain_failure(self.name(), self.connection.failure(), self.source.process.as_ref()).await
     }
 
     /// Lists its tools again, if it has announced changes; returns whether there were any.
     pub async fn refresh(&self) -> bool {
-        if !self.connection.has_news() {
+        if !self.connection.has_changed_tools() {
             return false;
         }
         let Ok(Ok(listed)) = timeout(self.patience.start, self.connection.tools(TOOLS)).await
@@ -134,11 +134,14 @@ impl McpServer {
     }
 
     /// Reports changed protected files where it can write, if one of its tools was called since the
-    /// last report. Each change is reported once, and logged.
+    /// last report. Each change is reported once, and logged; the report is also among the
+    /// [warnings](prowess_runtime::Authorizer::take_warnings).
     pub async fn changes(&self) -> Option<String> {
         let Source { server, authorizer, prefix, was_called, .. } = &self.source;
         let watch = self.watch.as_ref().filter(|_| was_called.swap(false, Ordering::Relaxed));
-        changes(watch, server, authorizer, prefix).await
+        let report = changes(watch, server, authorizer, prefix).await;
+        report.iter().for_each(|it| authorizer.warn(it));
+        report
     }
 
     /// Stops it: asks it to end, kills it if it does not, and returns its outcome. Changed
@@ -151,13 +154,12 @@ impl McpServer {
             Some(running) => {
                 let ended = running.stop(patience.stop).await;
                 let Source { server, authorizer, prefix, .. } = &source;
-                if let Some(said) = changes(watch.as_ref(), server, authorizer, prefix).await {
-                    authorizer.warn(said);
-                }
+                let report = changes(watch.as_ref(), server, authorizer, prefix).await;
+                report.into_iter().for_each(|it| authorizer.warn(it));
                 ended.into()
             }
             None if closed.is_ok() => Outcome::ok(Value::Null),
-            None => Outcome::bad(OutcomeStatus::TimedOut, "it did not confirm the end"),
+            None => Outcome::bad(OutcomeStatus::TimedOut, "it did not end the session in time"),
         }
     }
 
@@ -187,14 +189,13 @@ pub(super) async fn changes(
     authorizer: &Authorizer,
     prefix: &str,
 ) -> Option<String> {
-    let said = watch?.report(server).await?;
-    let (decision, by) = ("ran", "server");
+    let report = watch?.report(server).await?;
     authorizer.audit.record(&AuditEntry {
         tool: prefix,
-        what: &said,
-        decision,
-        by,
+        what: &report,
+        decision: "ran",
+        by: "server",
         ..AuditEntry::default()
     });
-    Some(said)
+    Some(report)
 }

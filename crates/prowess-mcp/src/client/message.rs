@@ -31,7 +31,7 @@ pub(super) fn is_deep(message: &[u8]) -> bool {
 
 /// Whether a message says that a program supports 2026-07-28; `None` if it is not an answer to
 /// that.
-pub(super) fn discovered(message: &[u8]) -> Option<bool> {
+pub(super) fn discovery_answer(message: &[u8]) -> Option<bool> {
     // No other message has this ID, and few contain the word: only those are parsed here.
     let text = std::str::from_utf8(message).ok().filter(|it| it.contains(PROBE))?;
     let message: Value = serde_json::from_str(text).ok()?;
@@ -47,8 +47,8 @@ pub(super) fn discovered(message: &[u8]) -> Option<bool> {
 /// result of a tool and lose the rest.
 pub(super) fn without_meta(message: &[u8]) -> Cow<'_, [u8]> {
     // Few messages contain both, and only those are parsed here.
-    let has_both = |it: &str| it.contains("\"_meta\"") && it.contains("\"skill");
-    if !std::str::from_utf8(message).is_ok_and(has_both) {
+    let text = std::str::from_utf8(message).unwrap_or_default();
+    if !text.contains("\"_meta\"") || !text.contains("\"skill") {
         return message.into();
     }
     let Ok(mut parsed) = serde_json::from_slice::<Value>(message) else { return message.into() };

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::plain;
+use crate::config::plain_name;
 
 /// The maximum length of a tool's name, for the strictest provider.
 const LENGTH: usize = 64;
 
 /// Returns the prefix of a server's tools: `mcp__<server>`, short enough for their names.
 pub(super) fn server(name: &str) -> String {
-    let plain = plain(name);
-    let end = plain.len().min(LENGTH / 2);
-    format!("mcp__{}", &plain[..end])
+    let name = plain_name(name);
+    let end = name.len().min(LENGTH / 2);
+    format!("mcp__{}", &name[..end])
 }
 
 /// Returns the unique name of a tool: `mcp__<server>__<tool>`.
 pub(super) fn tool(server: &str, tool: &str, taken: &mut BTreeSet<String>) -> String {
-    let whole = format!("{server}__{}", plain(tool));
+    let whole = format!("{server}__{}", plain_name(tool));
     let mut name = whole[..whole.len().min(LENGTH)].to_owned();
     let mut number = 1;
     while !taken.insert(name.clone()) {

@@ -21,8 +21,8 @@ use tokio::{
 };
 
 use super::{
-    failure::Trouble,
-    message::{DEPTH, PROBE, client_info, discovered, is_deep, without_meta},
+    failure::ConnectionFailure,
+    message::{DEPTH, PROBE, client_info, discovery_answer, is_deep, without_meta},
     monitor::TrafficMonitor,
 };
 
@@ -63,7 +63,8 @@ where
         }
         let answered = async {
             while self.read.read_until(b'\n', &mut self.line).await? > 0 {
-                let knows = discovered(&self.line);
+                self.monitor.inspect(&self.line);
+                let knows = discovery_answer(&self.line);
                 self.line.clear();
                 if let Some(knows) = knows {
                     return Ok(knows);
@@ -93,15 +94,16 @@ where
         let Self { read, write, line, late, monitor } = self;
         let inwards = async {
             while read.read_until(b'\n', line).await.is_ok_and(|it| it > 0) {
+                monitor.inspect(line);
                 // The request has timed out: the SDK does not know it.
-                if let Some(knows) = discovered(line) {
+                if let Some(knows) = discovery_answer(line) {
                     *late = Some(knows);
                 } else if is_deep(line) {
                     // The SDK drops messages that it cannot parse, and the caller would wait for
                     // ever.
                     let message = format!("its answer is nested more than {DEPTH} levels deep");
                     let status = OutcomeStatus::Failed;
-                    monitor.note(Some(Trouble { status, message, hint: None }));
+                    monitor.note(Some(ConnectionFailure { status, message, hint: None }));
                     break;
                 } else if answers.write_all(&without_meta(line)).await.is_err() {
                     break;

@@ -37,7 +37,7 @@ use sse_stream::{Sse, SseStream};
 use tokio::time::sleep;
 
 use super::{
-    failure::Trouble,
+    failure::ConnectionFailure,
     message::without_meta,
     monitor::TrafficMonitor,
     oauth::{Bearer, Challenge, LoginError},
@@ -85,16 +85,16 @@ impl Remote {
         connect: Duration,
         url: String,
         headers: Vec<(String, String)>,
-    ) -> Result<Self, Trouble> {
-        let is_ours = |name: &str| OURS.iter().any(|it| it.eq_ignore_ascii_case(name));
-        if let Some((name, _)) = headers.iter().find(|it| is_ours(&it.0)) {
+    ) -> Result<Self, ConnectionFailure> {
+        let mut names = headers.iter().map(|it| &it.0);
+        if let Some(name) = names.find(|name| OURS.iter().any(|it| it.eq_ignore_ascii_case(name))) {
             let message = format!("header `{}` cannot be set", name.escape_debug());
-            return Err(Trouble { status: OutcomeStatus::Refused, message, hint: None });
+            return Err(ConnectionFailure { status: OutcomeStatus::Refused, message, hint: None });
         }
         let patience = Patience { connect, idle: Duration::MAX, total: Duration::MAX };
         let wire = Wire::new(patience).with_hosts(hosts.clone());
         let base = Post { url, headers, body: Vec::new(), max_body: u64::MAX };
-        wire.check(&base).map_err(|error| trouble(&error))?;
+        wire.check(&base).map_err(|error| connection_failure(&error))?;
         Ok(Self { wire, base, bearer: None, hosts })
     }
 
@@ -147,13 +147,13 @@ impl StreamableHttpClient for RemoteRequest {
                     Err(_) if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
                         Ok(Posted::Accepted)
                     }
-                    Err(error) => Err(self.fail(nonsense(&error.to_string()))),
+                    Err(error) => Err(self.fail(not_mcp(&error.to_string()))),
                 }
             }
             200..300 if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
                 Ok(Posted::Accepted)
             }
-            200..300 => Err(self.fail(nonsense("its answer is neither JSON nor events"))),
+            200..300 => Err(self.fail(not_mcp("its answer is neither JSON nor events"))),
             status => {
                 let refusal_of_token = self.refusal_of_token(&incoming);
                 let is_answer = kind.starts_with(JSON)
@@ -221,26 +221,26 @@ impl RemoteRequest {
         own: impl IntoIterator<Item = (&'static str, String)>,
         body: Vec<u8>,
     ) -> Result<Incoming, RemoteError> {
-        let text = |it: HeaderValue| it.to_str().unwrap_or_default().to_owned();
-        let headers = headers.into_iter().map(|(name, value)| (name.to_string(), text(value)));
+        let headers = headers
+            .into_iter()
+            .map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
         let plain = ("accept-encoding".to_owned(), "identity".to_owned());
         let base = self.remote.base.clone();
         let headers = base.headers.into_iter().chain(headers).chain(own).chain([plain]).collect();
         let post = Post { headers, body, ..base };
         let Some(bearer) = &self.remote.bearer else { return self.post(method, post).await };
-        let no_token = |error| self.fail(no_token(bearer, &error));
-        let Some(token) = bearer.token().await.map_err(no_token)? else {
-            return self.post(method, post).await;
-        };
-        let incoming = self.post(method.clone(), authorized(&post, token.reveal())).await?;
+        let token = bearer.token().await.map_err(|it| self.fail(no_token(bearer, &it)))?;
+        let Some(token) = token else { return self.post(method, post).await };
+        let incoming = self.post(method.clone(), with_token(&post, token.reveal())).await?;
         if incoming.status != 401 {
             return Ok(incoming);
         }
         // The token may have been revoked, or the clocks may differ.
-        match bearer.renewed(&token).await.map_err(no_token)? {
+        let renewed = bearer.renew(&token).await;
+        match renewed.map_err(|it| self.fail(no_token(bearer, &it)))? {
             Some(renewed) if renewed != token => {
-                self.post(method, authorized(&post, renewed.reveal())).await
+                self.post(method, with_token(&post, renewed.reveal())).await
             }
             _ => Ok(incoming),
         }
@@ -248,11 +248,11 @@ impl RemoteRequest {
 
     async fn post(&self, method: Method, post: Post) -> Result<Incoming, RemoteError> {
         let sent = self.remote.wire.send(method, post).await;
-        sent.map_err(|error| self.fail(trouble(&error)))
+        sent.map_err(|error| self.fail(connection_failure(&error)))
     }
 
     /// Returns the error if a token is missing, or insufficient.
-    fn refusal_of_token(&self, incoming: &Incoming) -> Option<Trouble> {
+    fn refusal_of_token(&self, incoming: &Incoming) -> Option<ConnectionFailure> {
         let label = self.remote.bearer.as_ref()?.label();
         let challenge = Challenge::of(incoming);
         let (message, hint) = match incoming.status {
@@ -264,27 +264,27 @@ impl RemoteRequest {
             ),
             403 if challenge.wants_scope() => match &challenge.scopes().join(" ")[..] {
                 "" => (
-                    "the login is not good for this".to_owned(),
+                    "the login does not allow this".to_owned(),
                     format!("run `prowess servers login {label}` with a `--scope` that it needs"),
                 ),
                 scopes => (
-                    format!("the login is not good for this: it needs `{scopes}`"),
+                    format!("the login lacks the scopes `{scopes}`"),
                     format!("run `prowess servers login {label} --scope '{scopes}'`"),
                 ),
             },
             _ => return None,
         };
-        Some(Trouble { status: OutcomeStatus::Failed, message, hint: Some(hint.into()) })
+        Some(ConnectionFailure { status: OutcomeStatus::Failed, message, hint: Some(hint.into()) })
     }
 
     /// Reads an answer, up to a limit.
     async fn body(&self, incoming: &mut Incoming) -> Result<Vec<u8>, RemoteError> {
         let mut body = Vec::new();
         while let Some(bytes) =
-            incoming.chunk().await.map_err(|error| self.fail(trouble(&error)))?
+            incoming.chunk().await.map_err(|error| self.fail(connection_failure(&error)))?
         {
             if !self.monitor.count(bytes.len()) {
-                return Err(RemoteError::Client(flood()));
+                return Err(RemoteError::Client(flood_error()));
             }
             body.extend(bytes);
         }
@@ -299,7 +299,7 @@ impl RemoteRequest {
                 incoming.chunk().await.map_err(|error| RequestFailure(error.to_string()))?;
             let Some(bytes) = chunk else { return Ok(None) };
             if !monitor.count(bytes.len()) {
-                return Err(flood());
+                return Err(flood_error());
             }
             Ok(Some((Bytes::from(bytes), (incoming, monitor))))
         });
@@ -316,7 +316,7 @@ impl RemoteRequest {
             .boxed()
     }
 
-    fn fail(&self, trouble: Trouble) -> RemoteError {
+    fn fail(&self, trouble: ConnectionFailure) -> RemoteError {
         let unasked = RequestFailure(trouble.message.clone());
         self.monitor.note(Some(trouble));
         RemoteError::Client(unasked)
@@ -324,52 +324,52 @@ impl RemoteRequest {
 }
 
 /// Creates the error for an HTTP error status.
-fn refusal(status: u16, body: &[u8]) -> Trouble {
+fn refusal(status: u16, body: &[u8]) -> ConnectionFailure {
     let hint = match status {
-        300..=399 => Some("no redirect is followed: describe it by the URL that it leads to"),
-        401 | 403 => Some(
-            "its description can have `headers`, such as `authorization` with a variable in it",
-        ),
-        404 => Some("look at the path of its `url`"),
+        300..=399 => Some("redirects are not followed: use the URL that it redirects to"),
+        401 | 403 => {
+            Some("its entry can have `headers`, such as `authorization` with a variable in it")
+        }
+        404 => Some("check the path of its `url`"),
         _ => None,
     };
     let said: String = String::from_utf8_lossy(body).chars().take(MESSAGE).collect();
     let said = said.trim();
     let colon = if said.is_empty() { "" } else { ": " };
     let message = format!("it answers with {status}{colon}{said}");
-    Trouble { status: OutcomeStatus::Failed, message, hint: hint.map(Cow::Borrowed) }
+    ConnectionFailure { status: OutcomeStatus::Failed, message, hint: hint.map(Cow::Borrowed) }
 }
 
 /// Adds a token to a request.
-fn authorized(post: &Post, token: &str) -> Post {
+fn with_token(post: &Post, token: &str) -> Post {
     let mut post = post.clone();
     post.headers.push(("authorization".to_owned(), format!("Bearer {token}")));
     post
 }
 
-fn no_token(bearer: &Bearer, error: &LoginError) -> Trouble {
+fn no_token(bearer: &Bearer, error: &LoginError) -> ConnectionFailure {
     let label = bearer.label();
-    let message = format!("its token cannot be renewed: {}", error.told());
+    let message = format!("its token cannot be renewed: {}", error.message_with_cause());
     let hint = match error {
         LoginError::Denied { .. } => Some(format!("run `prowess servers login {label}`")),
         _ => error.hint(label),
     };
-    Trouble { status: OutcomeStatus::Failed, message, hint: hint.map(Cow::Owned) }
+    ConnectionFailure { status: OutcomeStatus::Failed, message, hint: hint.map(Cow::Owned) }
 }
 
-fn flood() -> RequestFailure {
+fn flood_error() -> RequestFailure {
     RequestFailure("it sends too much".to_owned())
 }
 
-fn nonsense(why: &str) -> Trouble {
-    Trouble {
+fn not_mcp(why: &str) -> ConnectionFailure {
+    ConnectionFailure {
         status: OutcomeStatus::Failed,
         message: format!("it does not speak MCP: {why}"),
         hint: None,
     }
 }
 
-fn trouble(error: &WireError) -> Trouble {
+fn connection_failure(error: &WireError) -> ConnectionFailure {
     let mut deepest: Option<&dyn Error> = error.source();
     while let Some(source) = deepest.and_then(Error::source) {
         deepest = Some(source);
@@ -379,16 +379,15 @@ fn trouble(error: &WireError) -> Trouble {
         WireError::Refused { .. } => (
             OutcomeStatus::Refused,
             Some(
-                "`policy.hosts` in your own settings can list it; once it is set, only the hosts that it lists can be reached",
+                "list it in `policy.hosts` of your own settings; once that is set, only the hosts in it can be reached",
             ),
         ),
         WireError::Url { .. } | WireError::Header { .. } => (OutcomeStatus::Refused, None),
         WireError::Timeout { .. } => (OutcomeStatus::TimedOut, None),
-        WireError::Connect { .. } | WireError::Resolve { .. } => (
-            OutcomeStatus::Failed,
-            Some("it has to run already, and the `url` of its description to be right"),
-        ),
+        WireError::Connect { .. } | WireError::Resolve { .. } => {
+            (OutcomeStatus::Failed, Some("check that the server is running, and its `url`"))
+        }
         _ => (OutcomeStatus::Failed, None),
     };
-    Trouble { status, message, hint: hint.map(Cow::Borrowed) }
+    ConnectionFailure { status, message, hint: hint.map(Cow::Borrowed) }
 }

@@ -17,7 +17,7 @@ use prowess_runtime::{
 };
 use serde_json::{Value, json};
 
-use super::source::{Source, shortened};
+use super::{cause::shorten, source::Source};
 
 /// The tool `mcp__<server>__skill`: finds, activates and reads the skills of one server that models
 /// may use.
@@ -27,7 +27,7 @@ pub struct ServerSkills {
     source: Source,
     offered: Mutex<Arc<OfferedLibrary>>,
     /// The entries of the activated skills: the files of a skill are verified against its own.
-    held: Arc<Mutex<BTreeMap<String, Arc<RemoteSkill>>>>,
+    activated: Arc<Mutex<BTreeMap<String, Arc<RemoteSkill>>>>,
 }
 
 /// The skills that models may currently use, and a search index of them.
@@ -45,15 +45,15 @@ const FOUND: usize = 10;
 
 impl ServerSkills {
     pub(super) fn new(source: Source, skills: RemoteSkills) -> Self {
-        let (name, held) = (source.skill_tool(), Arc::default());
-        Self { name, offered: Mutex::new(OfferedLibrary::new(&source, skills)), source, held }
+        let (name, activated) = (source.skill_tool(), Arc::default());
+        Self { name, offered: Mutex::new(OfferedLibrary::new(&source, skills)), source, activated }
     }
 
     /// Replaces the skills by the current ones. Activated skills are still verified against their
     /// previous entries.
     #[must_use]
     pub fn relisted(&self, skills: RemoteSkills) -> Self {
-        Self { held: self.held.clone(), ..Self::new(self.source.clone(), skills) }
+        Self { activated: self.activated.clone(), ..Self::new(self.source.clone(), skills) }
     }
 
     /// Whether there are no skills that a model may use.
@@ -90,7 +90,7 @@ impl ServerSkills {
     }
 
     /// Finds the skills for a task.
-    fn found(&self, query: &str) -> Outcome {
+    fn find_matching(&self, query: &str) -> Outcome {
         let thresholds = Thresholds::default();
         let skills = self
             .matches(query, FOUND)
@@ -128,24 +128,24 @@ impl ServerSkills {
             "document": document,
             "files": skill.files.iter().map(|it| &it.path).filter(|it| *it != RemoteSkill::DOCUMENT).collect::<Vec<_>>(),
         }));
-        lock(&self.held).insert(skill.uri.clone(), Arc::new(skill));
+        lock(&self.activated).insert(skill.uri.clone(), Arc::new(skill));
         outcome
     }
 
     async fn read(&self, name: &str, path: &str) -> Result<Outcome, Box<Outcome>> {
-        let skill = self.held(name)?;
+        let skill = self.activated_skill(name)?;
         let bytes = self.source.file(&skill, path).await?;
         let text = String::from_utf8(bytes).map_err(|error| {
-            let message = format!("`{path}` is no text, but {} bytes", error.as_bytes().len());
+            let message = format!("`{path}` is not text ({} bytes)", error.as_bytes().len());
             Box::new(Outcome::bad(OutcomeStatus::Failed, message))
         })?;
         Ok(Outcome::ok(json!({ "skill": skill.address, "path": path, "content": text })))
     }
 
     /// Returns the entry of an activated skill.
-    fn held(&self, name: &str) -> Result<Arc<RemoteSkill>, Box<Outcome>> {
+    fn activated_skill(&self, name: &str) -> Result<Arc<RemoteSkill>, Box<Outcome>> {
         let skill = self.find(name)?;
-        lock(&self.held).get(&skill.uri).cloned().ok_or_else(|| {
+        lock(&self.activated).get(&skill.uri).cloned().ok_or_else(|| {
             let message = format!("the skill `{}` is not active", skill.address);
             Box::new(
                 Outcome::bad(OutcomeStatus::Refused, message).hint("call it without `path` first"),
@@ -160,7 +160,7 @@ impl Tool for ServerSkills {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        let (mut text, rest) = self.offered().told();
+        let (mut text, rest) = self.offered().list_skills();
         if rest > 0 {
             let _ = write!(text, "\n- and {rest} more, which `query` finds");
         }
@@ -176,14 +176,14 @@ impl Tool for ServerSkills {
         let mut schema = json!({
             "type": "object",
             "properties": {
-                "name": { "type": "string", "description": "The skill, as it is listed." },
-                "path": { "type": "string", "description": "A file of it." },
+                "name": { "type": "string", "description": "The name of the skill, as listed." },
+                "path": { "type": "string", "description": "The path of a file of the skill." },
             },
             "required": ["name"],
             "additionalProperties": false,
         });
-        if self.offered().told().1 > 0 {
-            let query = "Instead of a name: what is to be done, to find skills for it.";
+        if self.offered().list_skills().1 > 0 {
+            let query = "The task to find skills for, instead of a name.";
             schema["properties"]["query"] = json!({ "type": "string", "description": query });
             schema["required"] = json!([]);
         }
@@ -193,10 +193,10 @@ impl Tool for ServerSkills {
     fn action(&self, input: &Value) -> Result<Action, Box<Outcome>> {
         match (input["name"].as_str(), input["path"].as_str(), input["query"].as_str()) {
             (Some(name), None, None) => Ok(Action::TakeUp(Box::new(self.find(name)?))),
-            (Some(name), Some(_), None) => self.held(name).map(|_| Action::Tell),
+            (Some(name), Some(_), None) => self.activated_skill(name).map(|_| Action::Tell),
             (None, None, Some(_)) => Ok(Action::Tell),
             _ => {
-                let message = "invalid input: either `name` or `query` is needed";
+                let message = "invalid input: either `name` or `query` is required";
                 Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)))
             }
         }
@@ -207,7 +207,7 @@ impl Tool for ServerSkills {
             let text = |key: &str| input[key].as_str().unwrap_or_default();
             match action {
                 Action::TakeUp(skill) => self.activate(*skill).await,
-                _ if input["query"].is_string() => self.found(text("query")),
+                _ if input["query"].is_string() => self.find_matching(text("query")),
                 _ => self.read(text("name"), text("path")).await.unwrap_or_else(|it| *it),
             }
         })
@@ -232,10 +232,10 @@ impl OfferedLibrary {
     }
 
     /// Returns a line for each skill as far as there is room, and the number of the others.
-    fn told(&self) -> (String, usize) {
+    fn list_skills(&self) -> (String, usize) {
         let mut text = String::new();
         for (at, skill) in self.skills().iter().enumerate() {
-            let line = format!("\n- {}: {}", skill.address, shortened(&skill.description, ONE));
+            let line = format!("\n- {}: {}", skill.address, shorten(&skill.description, ONE));
             if text.len() + line.len() > ALL {
                 return (text, self.skills().len() - at);
             }
@@ -246,13 +246,12 @@ impl OfferedLibrary {
 
     /// Creates a searchable library of the descriptions.
     fn index(&self) -> Option<Library> {
-        let document = |it: &RemoteSkill| {
-            let RemoteSkill { name, description, .. } = it;
+        let documents = self.skills().iter().map(|RemoteSkill { name, description, .. }| {
             // A JSON string is also a YAML string.
             let text = format!("---\nname: {name}\ndescription: {}\n---\n", json!(description));
             (format!("{name}/{}", RemoteSkill::DOCUMENT), text.into_bytes())
-        };
-        let memory = Memory::new(Scope::User, "offered", self.skills().iter().map(document));
+        });
+        let memory = Memory::new(Scope::User, "offered", documents);
         let options = Options { sources: vec![Arc::new(memory)], ..Options::default() };
         Library::load(&options).ok()
     }

@@ -13,8 +13,9 @@ use prowess_runtime::{
 use tokio::time::timeout;
 
 use super::{
+    cause::shorten,
     connection::Caller,
-    ending::{Process, explained},
+    ending::{Process, explain_failure},
     failure::Failure,
 };
 
@@ -28,7 +29,7 @@ pub(super) struct Source {
     /// The skill that brings it; `None` if it is configured.
     pub(super) skill: Option<String>,
     /// The project file that configures it, if any.
-    pub(super) set_by: Option<String>,
+    pub(super) settings_file: Option<String>,
     pub(super) caller: Caller,
     pub(super) authorizer: Arc<Authorizer>,
     /// The process, if the server is a local program.
@@ -55,19 +56,19 @@ impl Source {
     /// Lists its current skills, without reading their files.
     pub(super) async fn skills(&self) -> Result<RemoteSkills, Box<Outcome>> {
         let patience = self.patience.min(LISTING);
-        let (listed, has_more) = self.within(patience, self.caller.skills(SKILLS)).await?;
-        Ok(RemoteSkills::of(&self.server, self.set_by.as_deref(), &listed, has_more))
+        let (listed, has_more) = self.with_timeout(patience, self.caller.skills(SKILLS)).await?;
+        Ok(RemoteSkills::of(&self.server, self.settings_file.as_deref(), &listed, has_more))
     }
 
     /// Returns the current skill of a URI, even if it is not listed.
     pub(super) async fn skill(&self, uri: &str) -> Result<RemoteSkill, Box<Outcome>> {
-        let entry = self.within(self.patience, self.caller.skill(uri)).await?;
-        let skill = RemoteSkill::read(&self.server, self.set_by.as_deref(), &entry);
+        let entry = self.with_timeout(self.patience, self.caller.skill(uri)).await?;
+        let skill = RemoteSkill::read(&self.server, self.settings_file.as_deref(), &entry);
         let skill = skill.and_then(|it| match it.uri == uri {
             true => Ok(it),
-            false => Err("it is another skill than was asked for".to_owned()),
+            false => Err("it is not the requested skill".to_owned()),
         });
-        skill.map_err(|why| self.mistrusted(&format!("its skill at `{uri}`"), &why))
+        skill.map_err(|why| self.refuse_changed(&format!("its skill at `{uri}`"), &why))
     }
 
     /// Reads the `SKILL.md` of a skill, and verifies that it matches the entry.
@@ -76,7 +77,7 @@ impl Source {
         let document = skill.verify(&bytes).and_then(|()| {
             String::from_utf8(bytes).map_err(|_| "its text is not UTF-8".to_owned())
         });
-        document.map_err(|why| self.mistrusted(&format!("the skill `{}`", skill.address), &why))
+        document.map_err(|why| self.refuse_changed(&format!("the skill `{}`", skill.address), &why))
     }
 
     /// Reads a file of a skill, and verifies that it matches the entry.
@@ -91,13 +92,15 @@ impl Source {
             let hint = format!("there are {}", paths.join(", "));
             Box::new(Outcome::bad(OutcomeStatus::NotFound, message).hint(hint))
         })?;
-        let bytes = self.within(self.patience, self.caller.read(&file.uri, file.size)).await?;
-        let of = || format!("`{path}` of the skill `{}`", skill.address);
-        file.verify(&bytes).map_err(|why| self.mistrusted(&of(), &why))?;
+        let bytes =
+            self.with_timeout(self.patience, self.caller.read(&file.uri, file.size)).await?;
+        file.verify(&bytes).map_err(|why| {
+            self.refuse_changed(&format!("`{path}` of the skill `{}`", skill.address), &why)
+        })?;
         Ok(bytes)
     }
 
-    async fn within<T>(
+    async fn with_timeout<T>(
         &self,
         patience: Duration,
         asked: impl Future<Output = Result<T, Failure>>,
@@ -106,12 +109,12 @@ impl Source {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(failure)) => {
                 let failure = match failure {
-                    Failure::Said(message) => {
-                        Failure::Said(shortened(&one_line(&message), MESSAGE))
+                    Failure::Error(message) => {
+                        Failure::Error(shorten(&one_line(&message), MESSAGE))
                     }
                     failure => failure,
                 };
-                Err(Box::new(explained(&self.server, failure, self.process.as_ref()).await))
+                Err(Box::new(explain_failure(&self.server, failure, self.process.as_ref()).await))
             }
             Err(_) => {
                 let seconds = patience.as_secs_f64();
@@ -122,21 +125,13 @@ impl Source {
         }
     }
 
-    fn mistrusted(&self, what: &str, why: &str) -> Box<Outcome> {
+    fn refuse_changed(&self, what: &str, why: &str) -> Box<Outcome> {
         let message =
-            format!("{what} is not used, because it is not what the server listed: {why}");
+            format!("{what} is not used, because it differs from what the server listed: {why}");
         let hint = format!(
-            "the server `{}` has changed it, or is not to be trusted: look at it again",
+            "the server `{}` has changed it, or cannot be trusted; list its skills again",
             self.server
         );
         Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint(hint))
-    }
-}
-
-/// Shortens a text to at most so many characters.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
     }
 }

@@ -17,11 +17,11 @@ use prowess_sandbox::{Job, RunningProgram};
 use tokio::{task::spawn_blocking, time::timeout};
 
 #[cfg(not(feature = "http"))]
-use super::refusal::refused;
+use super::refusal::refuse;
 use super::{
-    cause::Circumstances,
-    connection::{Connection, Line},
-    ending::{Process, explained},
+    cause::ServerPermissions,
+    connection::{Channel, Connection},
+    ending::{Process, explain_failure},
     failure::Failure,
     launcher::McpLauncher,
     mcp_server::{McpServer, Offer, TOOLS, changes},
@@ -30,7 +30,7 @@ use super::{
     source::Source,
 };
 #[cfg(feature = "http")]
-use super::{expand::PlaceholderValues, refusal::unknown, remote::Remote};
+use super::{expand::PlaceholderValues, refusal::refuse_unknown_variable, remote::Remote};
 use crate::config::{McpServerConfig, ServerAddress, ServerSetting, SkillServers, Transport};
 
 /// A process that was started for a server.
@@ -41,7 +41,7 @@ struct ServerProcess {
 }
 
 /// The origin of a server: a skill, or a project file; else a person.
-struct By {
+struct ServerOrigin {
     skill: Option<String>,
     file: Option<PathBuf>,
 }
@@ -71,35 +71,38 @@ impl McpLauncher {
             Transport::Program(program) => {
                 let (own, description) = (self.clone(), description.clone());
                 let (program, files) = (program.clone(), files.clone());
-                blocking(move || own.job(&description, &program, &files)).await?;
+                blocking(move || own.job_of_skill(&description, &program, &files)).await?;
                 None
             }
             Transport::Http(address) => {
-                self.line(description, address, false)?;
+                self.channel(description, address, false)?;
                 Some(address.url.clone())
             }
         };
-        let entry = Box::new(entry(skill, description, files.clone()));
+        let entry = Box::new(approved_record(skill, description, files.clone()));
         let action = Action::Start { entry, server: server.clone(), url };
         self.authorizer
             .authorize(&ActionRequest { tool: &prefix, action: &action, active, given: None })
             .await?;
         let entry = format!("the entry of `{server}` in the skill");
-        let (started, line) = match &description.transport {
+        let (started, channel) = match &description.transport {
             Transport::Program(program) => {
                 let (own, description, program) =
                     (self.clone(), description.clone(), program.clone());
                 self.launch(
-                    blocking(move || own.watched(own.job(&description, &program, &files)?)).await?,
+                    blocking(move || {
+                        own.with_watch(own.job_of_skill(&description, &program, &files)?)
+                    })
+                    .await?,
                     entry,
                     None,
                     None,
                 )?
             }
-            Transport::Http(address) => (None, self.line(description, address, false)?),
+            Transport::Http(address) => (None, self.channel(description, address, false)?),
         };
-        let by = By { skill: Some(skill.manifest.name.to_string()), file: None };
-        self.begin(description, prefix, by, started, line).await
+        let origin = ServerOrigin { skill: Some(skill.manifest.name.to_string()), file: None };
+        self.open(description, prefix, origin, started, channel).await
     }
 
     /// Authorizes a server that a project file configures, and returns that file.
@@ -114,12 +117,12 @@ impl McpLauncher {
         let url = match &description.transport {
             Transport::Program(program) if file.is_some() => {
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());
-                blocking(move || own.job_set(&set, &program)).await?;
+                blocking(move || own.job_of_setting(&set, &program)).await?;
                 None
             }
             Transport::Program(_) => None,
             Transport::Http(address) => {
-                self.line(description, address, true)?;
+                self.channel(description, address, true)?;
                 Some(address.url.clone())
             }
         };
@@ -151,24 +154,24 @@ impl McpLauncher {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
         let file = self.authorize(set).await?;
-        let (started, line) = match &description.transport {
+        let (started, channel) = match &description.transport {
             Transport::Program(program) => {
                 let source = set.file();
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());
-                let job = move || own.watched(own.job_set(&set, &program)?);
-                let job = blocking(job).await?;
+                let job =
+                    blocking(move || own.with_watch(own.job_of_setting(&set, &program)?)).await?;
                 let project = file.as_deref().and_then(Path::parent);
-                let project = project.map(|it| (it.to_owned(), self.elsewhere(description)));
+                let project = project.map(|it| (it.to_owned(), self.outside_hint(description)));
                 let entry = format!("`[servers.{}]`", description.name);
                 self.launch(job, entry, source, project)?
             }
-            Transport::Http(address) => (None, self.line(description, address, true)?),
+            Transport::Http(address) => (None, self.channel(description, address, true)?),
         };
-        self.begin(description, prefix, By { skill: None, file }, started, line).await
+        self.open(description, prefix, ServerOrigin { skill: None, file }, started, channel).await
     }
 
     /// Returns a job with a watch on protected files, in their state before it starts.
-    fn watched(&self, job: Job) -> Result<(Job, Option<WriteWatch>), Box<Outcome>> {
+    fn with_watch(&self, job: Job) -> Result<(Job, Option<WriteWatch>), Box<Outcome>> {
         let watch = WriteWatch::new(&job.writes, self.history.clone());
         Ok((job, watch))
     }
@@ -181,39 +184,44 @@ impl McpLauncher {
         entry: String,
         file: Option<PathBuf>,
         project: Option<(PathBuf, String)>,
-    ) -> Result<(Option<ServerProcess>, Line), Box<Outcome>> {
+    ) -> Result<(Option<ServerProcess>, Channel), Box<Outcome>> {
         let home = self.interpreters.home.as_deref();
         let settings = self.settings_file.as_deref();
-        let given =
-            Circumstances::of(&job, entry, project, &self.authorizer.policy, home, settings);
-        let given = Arc::new(given.in_file(file));
+        let permissions =
+            ServerPermissions::of(&job, entry, project, &self.authorizer.policy, home, settings);
+        let permissions = Arc::new(permissions.in_file(file));
         let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
-        let process = Process { ending: running.ending(), given };
-        Ok((Some(ServerProcess { running, process, watch }), Line::Stream(stream)))
+        let monitor = Arc::default();
+        let process = Process { ending: running.ending(), permissions, monitor };
+        Ok((Some(ServerProcess { running, process, watch }), Channel::Stream(stream)))
     }
 
     /// Connects to a server.
-    async fn begin(
+    async fn open(
         &self,
         description: &McpServerConfig,
         prefix: String,
-        by: By,
+        origin: ServerOrigin,
         started: Option<ServerProcess>,
-        line: Line,
+        channel: Channel,
     ) -> Result<McpServer, Box<Outcome>> {
         let server = &description.name;
         let watch = started.as_ref().and_then(|it| it.watch.clone());
         let (running, process) = started.map(|it| (it.running, it.process)).unzip();
-        let begun = async {
-            let connection = Connection::connect(line, self.patience.discovery).await?;
+        let monitor = process.as_ref().map(|it| it.monitor.clone()).unwrap_or_default();
+        let opened = async {
+            let patience = self.patience.discovery;
+            let connection = Connection::connect(channel, patience, monitor.clone()).await?;
             let listed = connection.tools(TOOLS).await?;
+            // A server may print something else before its first message.
+            monitor.take_foreign_line();
             Ok::<_, Failure>((connection, listed))
         };
-        let (connection, listed) = match timeout(self.patience.start, begun).await {
-            Ok(Ok(begun)) => begun,
+        let (connection, listed) = match timeout(self.patience.start, opened).await {
+            Ok(Ok(opened)) => opened,
             failed => {
                 let outcome = match failed {
-                    Ok(Err(failure)) => explained(server, failure, process.as_ref()).await,
+                    Ok(Err(failure)) => explain_failure(server, failure, process.as_ref()).await,
                     _ => {
                         let seconds = self.patience.start.as_secs_f64();
                         let message =
@@ -226,7 +234,7 @@ impl McpLauncher {
                     (Some(running), Some(process), None) => {
                         let ended = running.stop(self.patience.stop).await;
                         let Outcome { stderr, network, denied, .. } = ended.into();
-                        process.given.explain(Outcome { stderr, network, denied, ..outcome })
+                        process.explain(Outcome { stderr, network, denied, ..outcome })
                     }
                     _ => outcome,
                 };
@@ -240,8 +248,8 @@ impl McpLauncher {
         let source = Source {
             server: server.clone(),
             prefix,
-            skill: by.skill,
-            set_by: by.file.map(|it| it.to_string_lossy().into_owned()),
+            skill: origin.skill,
+            settings_file: origin.file.map(|it| it.to_string_lossy().into_owned()),
             caller: connection.caller(),
             authorizer: self.authorizer.clone(),
             process,
@@ -254,18 +262,18 @@ impl McpLauncher {
 
     /// Returns the connection to a remote server, if it is allowed.
     #[cfg(feature = "http")]
-    fn line(
+    fn channel(
         &self,
         description: &McpServerConfig,
         address: &ServerAddress,
         is_set: bool,
-    ) -> Result<Line, Box<Outcome>> {
+    ) -> Result<Channel, Box<Outcome>> {
         let mut remote = self.remote(description, address)?;
         if is_set {
             // The user may have logged in. If no token may be sent, none is.
             remote.bearer = self.bearer(description, address, &remote).ok().map(Arc::new);
         }
-        Ok(Line::Remote(Box::new(remote)))
+        Ok(Channel::Remote(Box::new(remote)))
     }
 
     #[cfg(feature = "http")]
@@ -275,31 +283,38 @@ impl McpLauncher {
         address: &ServerAddress,
     ) -> Result<Remote, Box<Outcome>> {
         let known = PlaceholderValues { folder: None, variables: &self.environment };
-        let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
-        let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
-        let headers = headers.collect::<Result<_, Box<Outcome>>>()?;
+        let headers = address.headers.iter();
+        let headers: Result<_, String> =
+            headers.map(|(name, it)| Ok((name.clone(), known.expand(it)?))).collect();
+        let (headers, url) = headers
+            .and_then(|headers| Ok((headers, known.expand(&address.url)?)))
+            .map_err(|name| refuse_unknown_variable(description, &name))?;
         let hosts = self
             .authorizer
             .policy
             .request_hosts()
             .map_err(|error| Outcome::error(OutcomeStatus::Invalid, &error))?;
-        let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
+        let remote = Remote::new(hosts, self.patience.start, url, headers);
         remote.map_err(|it| it.outcome(&description.name).into())
     }
 
     #[cfg(not(feature = "http"))]
-    fn line(
+    fn channel(
         &self,
         description: &McpServerConfig,
         _: &ServerAddress,
         _: bool,
-    ) -> Result<Line, Box<Outcome>> {
-        Err(refused(description, "nothing is asked over HTTP by this program"))
+    ) -> Result<Channel, Box<Outcome>> {
+        Err(refuse(description, "this build has no network support (feature `http`)"))
     }
 }
 
 /// Returns the content to approve: the command line, and every file of the skill as it was read.
-fn entry(skill: &Skill, description: &McpServerConfig, files: Vec<SkillFile>) -> SkillRecord {
+fn approved_record(
+    skill: &Skill,
+    description: &McpServerConfig,
+    files: Vec<SkillFile>,
+) -> SkillRecord {
     SkillRecord {
         manifest: Manifest { kind: Type::Script, ..skill.manifest.clone() },
         definition: Definition::Script { script: description.line() },
@@ -313,7 +328,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Box<Outcome>> + Send + 'static,
 ) -> Result<T, Box<Outcome>> {
     match spawn_blocking(work).await {
-        Ok(done) => done,
+        Ok(result) => result,
         Err(error) => Err(Box::new(Outcome::error(OutcomeStatus::Failed, &error))),
     }
 }

@@ -10,20 +10,21 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::{
+    cause::shorten,
     connection::{CallToolResult, ContentBlock, ResourceContents, ToolDescription},
-    ending::explained,
+    ending::explain_failure,
     failure::Failure,
     name,
-    source::{Source, shortened},
+    source::Source,
 };
-use crate::config::plain;
+use crate::config::plain_name;
 
 /// A tool of a server.
 #[derive(Debug)]
 pub(super) struct ServerTool {
     name: String,
     /// The server's description of it.
-    said: String,
+    description: String,
     /// A note on its origin, for a model.
     origin: String,
     schema: Value,
@@ -55,10 +56,10 @@ pub(super) fn tools(
     let mut room = SCHEMAS;
     let (mut tools, mut left_out) = (Vec::new(), Vec::new());
     for listed in listed {
-        let shown = shortened(&listed.name, 64);
+        let name = shorten(&listed.name, 64);
         match ServerTool::new(source, listed, &mut room, &mut taken) {
             Ok(tool) => tools.push(tool),
-            Err(why) => left_out.push(format!("its tool `{shown}` is left out: {why}")),
+            Err(why) => left_out.push(format!("its tool `{name}` is left out: {why}")),
         }
     }
     (tools, left_out)
@@ -71,25 +72,30 @@ impl ServerTool {
         room: &mut usize,
         taken: &mut BTreeSet<String>,
     ) -> Result<Self, String> {
-        if plain(&listed.name).is_empty() {
-            return Err("its name has neither letters nor digits".to_owned());
+        if plain_name(&listed.name).is_empty() {
+            return Err("its name has no letters or digits".to_owned());
         }
         let mut schema = Map::clone(&listed.input_schema);
         schema.entry("type").or_insert_with(|| json!("object"));
         let mut schema = Value::Object(schema);
-        tidy(&mut schema, |key| matches!(key, "description" | "title" | "$comment"), harmless);
+        rewrite_strings(
+            &mut schema,
+            |key| matches!(key, "description" | "title" | "$comment"),
+            sanitize,
+        );
         let size = schema.to_string().len();
         if size > SCHEMA.min(*room) {
-            return Err(format!("its schema has {size} bytes"));
+            return Err(format!("its schema is too large ({size} bytes)"));
         }
         check_schema(&schema).map_err(|error| error.to_string())?;
         *room -= size;
         let Source { server, skill, prefix, .. } = source;
-        let said = listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
+        let description =
+            listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
         let by = skill.as_ref().map(|it| format!(", which the skill `{it}` brought"));
         Ok(Self {
             name: name::tool(prefix, &listed.name, taken),
-            said: shortened(&harmless(said), DESCRIPTION).trim().to_owned(),
+            description: shorten(&sanitize(description), DESCRIPTION).trim().to_owned(),
             origin: format!("(A tool of the server `{server}`{}.)", by.unwrap_or_default()),
             schema,
             own_name: listed.name.into_owned(),
@@ -104,19 +110,19 @@ impl ServerTool {
             _ => Map::new(),
         };
         self.source.was_called.store(true, Ordering::Relaxed);
-        let before = process.as_ref().map_or(0, |it| it.given.refusals());
+        let before = process.as_ref().map_or(0, |it| it.permissions.refusals());
         let helped = |outcome: Outcome| {
             let message = outcome.message.as_deref().filter(|_| !outcome.is_ok());
             let hint = process.as_ref().zip(message);
-            let hint = hint.and_then(|(it, said)| it.given.hint(said, before));
+            let hint = hint.and_then(|(it, message)| it.permissions.hint(message, before));
             Outcome { hint: outcome.hint.or(hint), ..outcome }
         };
         match timeout(*patience, caller.call(&self.own_name, input)).await {
             Ok(Ok(result)) => helped(outcome(result)),
-            Ok(Err(Failure::Said(message))) => {
-                helped(Outcome::bad(OutcomeStatus::Failed, shortened(&visible(&message), MESSAGE)))
+            Ok(Err(Failure::Error(message))) => {
+                helped(Outcome::bad(OutcomeStatus::Failed, shorten(&visible(&message), MESSAGE)))
             }
-            Ok(Err(failure)) => explained(server, failure, process.as_ref()).await,
+            Ok(Err(failure)) => explain_failure(server, failure, process.as_ref()).await,
             Err(_) => {
                 let message = format!(
                     "the server `{server}` did not answer for {} s",
@@ -134,14 +140,15 @@ impl Tool for ServerTool {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        let Self { said, origin, .. } = self;
-        Cow::Owned(format!("{said}\n\n{origin}").trim_start().to_owned())
+        let Self { description, origin, .. } = self;
+        Cow::Owned(format!("{description}\n\n{origin}").trim_start().to_owned())
     }
 
     fn summary(&self) -> String {
-        let line = self.said.lines().map(str::trim).find(|it| !it.is_empty()).unwrap_or_default();
+        let line =
+            self.description.lines().map(str::trim).find(|it| !it.is_empty()).unwrap_or_default();
         let sentence = line.find(". ").map_or(line, |end| &line[..=end]);
-        shortened(sentence, SUMMARY)
+        shorten(sentence, SUMMARY)
     }
 
     fn input_schema(&self) -> Value {
@@ -165,71 +172,71 @@ impl Tool for ServerTool {
 /// Creates the outcome of a call: its text, or the structured content if that has more.
 fn outcome(result: CallToolResult) -> Outcome {
     let CallToolResult { content, structured_content, is_error, .. } = result;
-    let text = content.iter().map(told).collect::<Vec<_>>().join("\n");
+    let text = content.iter().map(format_content).collect::<Vec<_>>().join("\n");
     let text = visible(&text).into_owned();
     let mut structured = structured_content.filter(|it| !it.is_null());
-    structured.iter_mut().for_each(|it| tidy(it, |_| true, |it| visible(it).into_owned()));
+    structured
+        .iter_mut()
+        .for_each(|it| rewrite_strings(it, |_| true, |it| visible(it).into_owned()));
     if is_error == Some(true) {
-        let message = if text.is_empty() { "it says that it failed" } else { &text };
-        let outcome = Outcome::bad(OutcomeStatus::Failed, shortened(message, MESSAGE));
+        let message = if text.is_empty() { "the tool failed without a message" } else { &text };
+        let outcome = Outcome::bad(OutcomeStatus::Failed, shorten(message, MESSAGE));
         return Outcome { output: structured, ..outcome };
     }
     Outcome::ok(match structured {
         None => Value::String(text),
         Some(structured) if text.is_empty() => structured,
-        Some(structured) if says_the_same(&text, &structured) => Value::String(text),
+        Some(structured) if is_same_content(&text, &structured) => Value::String(text),
         Some(structured) => json!({"text": text, "structured": structured}),
     })
 }
 
 /// Whether a text is the same as a structured value, as servers send it for clients that only
 /// support text. Anything but an object is wrapped as `result`.
-fn says_the_same(text: &str, structured: &Value) -> bool {
+fn is_same_content(text: &str, structured: &Value) -> bool {
     let read: Option<Value> = serde_json::from_str(text).ok();
-    let is_it = |it: &Value| it.as_str() == Some(text) || read.as_ref() == Some(it);
     let only = structured.as_object().filter(|it| it.len() == 1).and_then(|it| it.get("result"));
-    is_it(structured) || only.is_some_and(is_it)
+    let mut values = [structured].into_iter().chain(only);
+    values.any(|it| it.as_str() == Some(text) || read.as_ref() == Some(it))
 }
 
 /// Formats a part of an answer for a model; other parts than text are only mentioned.
-fn told(content: &ContentBlock) -> String {
-    let named = |kind: &str, mime: &str, data: &str| {
-        format!("[{kind} {mime}, {} bytes]", data.len() / 4 * 3)
-    };
-    match content {
-        ContentBlock::Text(it) => it.text.clone(),
-        ContentBlock::Image(it) => named("image", &it.mime_type, &it.data),
-        ContentBlock::Audio(it) => named("audio", &it.mime_type, &it.data),
+fn format_content(content: &ContentBlock) -> String {
+    let (kind, name, data) = match content {
+        ContentBlock::Text(it) => return it.text.clone(),
+        ContentBlock::Image(it) => ("image", &it.mime_type, &it.data),
+        ContentBlock::Audio(it) => ("audio", &it.mime_type, &it.data),
         ContentBlock::Resource(it) => match &it.resource {
-            ResourceContents::TextResourceContents { text, .. } => text.clone(),
-            ResourceContents::BlobResourceContents { uri, blob, .. } => {
-                named("resource", uri, blob)
-            }
-            _ => "[resource]".to_owned(),
+            ResourceContents::TextResourceContents { text, .. } => return text.clone(),
+            ResourceContents::BlobResourceContents { uri, blob, .. } => ("resource", uri, blob),
+            _ => return "[resource]".to_owned(),
         },
-        ContentBlock::ResourceLink(it) => format!("[resource {}]", it.uri),
-        _ => "[something else]".to_owned(),
-    }
+        ContentBlock::ResourceLink(it) => return format!("[resource {}]", it.uri),
+        _ => return "[something else]".to_owned(),
+    };
+    format!("[{kind} {name}, {} bytes]", data.len() / 4 * 3)
 }
 
 /// Sanitizes a text of a server for a model.
-fn harmless(text: &str) -> String {
+fn sanitize(text: &str) -> String {
     defused(&visible(text)).into_owned()
 }
 
 /// Rewrites the strings of a value below certain keys, at any depth.
-fn tidy(value: &mut Value, is_meant: fn(&str) -> bool, say: fn(&str) -> String) {
+fn rewrite_strings(value: &mut Value, is_meant: fn(&str) -> bool, rewrite: fn(&str) -> String) {
     match value {
-        Value::Array(values) => values.iter_mut().for_each(|it| tidy(it, is_meant, say)),
+        Value::Array(values) => {
+            values.iter_mut().for_each(|it| rewrite_strings(it, is_meant, rewrite));
+        }
         Value::Object(values) => {
             for (key, value) in values {
                 match value {
-                    Value::String(text) if is_meant(key) => *text = say(text),
-                    value => tidy(value, is_meant, say),
+                    Value::String(text) if is_meant(key) => *text = rewrite(text),
+                    value => rewrite_strings(value, is_meant, rewrite),
                 }
             }
         }
-        Value::String(text) if is_meant("") => *text = say(text),
+        Value::String(text) if is_meant("") => *text = rewrite(text),
         _ => {}
     }
 }

@@ -117,10 +117,7 @@ impl SkillServers {
             Ok(_) => return self.fault(file, "it is not a JSON object"),
             Err(error) => return self.fault(file, &format!("it is not JSON: {error}")),
         };
-        let is_server = |it: &Map<String, Value>| {
-            ADDRESSES.iter().chain(&["command"]).any(|key| it.contains_key(*key))
-        };
-        if is_server(&document) {
+        if ADDRESSES.iter().chain(&["command"]).any(|it| document.contains_key(*it)) {
             let stem = Path::new(file).file_stem().and_then(|it| it.to_str()).unwrap_or_default();
             return self.add(file, stem.trim_start_matches('.'), &document);
         }
@@ -128,7 +125,7 @@ impl SkillServers {
         let servers = match named {
             Some(key) => {
                 let others = document.keys().filter(|it| it != key);
-                others.for_each(|it| self.fault(file, &format!("`{it}` is not known")));
+                others.for_each(|it| self.fault(file, &format!("unknown key `{it}`")));
                 match &document[*key] {
                     Value::Object(servers) => servers,
                     _ => return self.fault(file, &format!("`{key}` is not a JSON object")),
@@ -146,15 +143,17 @@ impl SkillServers {
 
     fn add(&mut self, file: &str, name: &str, server: &Map<String, Value>) {
         let unknown: Vec<String> = McpServerConfig::unknown(server)
-            .map(|it| format!("`{name}`: `{it}` is not known"))
+            .map(|it| format!("`{name}`: unknown key `{it}`"))
             .collect();
         let read = match McpServerConfig::read(name, server) {
             Ok(None) => return,
             Ok(Some(_)) if self.servers.len() == SERVERS => {
                 Err(format!("a skill has no more than {SERVERS} servers"))
             }
-            Ok(Some(it)) if self.servers.iter().any(|other| plain(&other.name) == plain(name)) => {
-                Err(format!("there is another server of the name `{}`", it.name))
+            Ok(Some(it))
+                if self.servers.iter().any(|other| plain_name(&other.name) == plain_name(name)) =>
+            {
+                Err(format!("there is another server named `{}`", it.name))
             }
             Ok(Some(it)) => Ok(it),
             Err(why) => Err(why),
@@ -179,8 +178,8 @@ impl McpServerConfig {
         if server.get("disabled") == Some(&Value::Bool(true)) {
             return Ok(None);
         }
-        if plain(name).is_empty() || name.len() > 64 {
-            return Err("its name needs letters or digits, 64 at the most".to_owned());
+        if plain_name(name).is_empty() || name.len() > 64 {
+            return Err("its name needs letters or digits, at most 64 characters".to_owned());
         }
         let address = ADDRESSES.iter().find(|it| server.contains_key(**it));
         if let Some(address) = address.filter(|_| server.contains_key("command")) {
@@ -192,10 +191,10 @@ impl McpServerConfig {
                 Transport::Http(ServerAddress::read(server)?)
             }
             "sse" => {
-                let why = "`sse` is what MCP had before `http`, and is not spoken any more";
+                let why = "`sse` is deprecated and not supported; use `http`";
                 return Err(why.to_owned());
             }
-            other => return Err(format!("`{other}` is no way to reach a server")),
+            other => return Err(format!("unknown transport `{other}`")),
         };
         Ok(Some(Self { name: name.to_owned(), transport }))
     }
@@ -248,43 +247,42 @@ impl ServerProgram {
     }
 
     fn line(&self) -> String {
-        let quoted = |it: &str| {
-            if !it.is_empty()
-                && it.chars().all(|c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c))
-            {
-                return it.to_owned();
-            }
-            // A line break would look like another command.
-            if it.contains(char::is_control) {
-                let escaped = it.replace('\\', r"\\").replace('\'', r"\'");
-                return format!(
-                    "$'{}'",
-                    escaped
-                        .chars()
-                        .map(|c: char| match c {
-                            c if c.is_control() => c.escape_default().to_string(),
-                            c => c.to_string(),
-                        })
-                        .collect::<String>()
-                );
-            }
-            format!("'{}'", it.replace('\'', r"'\''"))
-        };
         let variables =
-            self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
-        let words = std::iter::once(&self.command).chain(&self.arguments).map(|it| quoted(it));
-        let line = variables.chain(words).collect::<Vec<_>>().join(" ");
+            self.environment.iter().map(|(name, value)| format!("{name}={}", shell_quote(value)));
+        let words = std::iter::once(&self.command).chain(&self.arguments);
+        let words = variables.chain(words.map(|it| shell_quote(it)));
+        let line = words.collect::<Vec<_>>().join(" ");
         let line = match &*self.directory {
             "" => format!("{line}\n"),
-            directory => format!("cd {}\n{line}\n", quoted(directory)),
+            directory => format!("cd {}\n{line}\n", shell_quote(directory)),
         };
-        let given = [("read", &self.reads), ("write", &self.writes), ("hosts", &self.hosts)];
-        let given = given.into_iter().filter(|it| !it.1.is_empty()).map(|(key, values)| {
-            let values = values.iter().map(|it| quoted(it)).collect::<Vec<_>>();
+        let access = [("read", &self.reads), ("write", &self.writes), ("hosts", &self.hosts)];
+        let access = access.into_iter().filter(|it| !it.1.is_empty()).map(|(key, values)| {
+            let values = values.iter().map(|it| shell_quote(it)).collect::<Vec<_>>();
             format!("# {key}: {}\n", values.join(" "))
         });
-        std::iter::once(line).chain(given).collect()
+        std::iter::once(line).chain(access).collect()
     }
+}
+
+/// Quotes a word for a shell, on one line: a line break would look like another command.
+fn shell_quote(word: &str) -> String {
+    if !word.is_empty()
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c))
+    {
+        return word.to_owned();
+    }
+    if !word.contains(char::is_control) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let mut quoted = "$'".to_owned();
+    for c in word.replace('\\', r"\\").replace('\'', r"\'").chars() {
+        match c.is_control() {
+            true => quoted.extend(c.escape_default()),
+            false => quoted.push(c),
+        }
+    }
+    quoted + "'"
 }
 
 impl ServerAddress {
@@ -300,9 +298,9 @@ impl ServerAddress {
         }
         let headers = texts(server, "headers")?;
         // A question shows one per line.
-        let has_lines = |it: &String| it.contains(char::is_control);
-        if has_lines(&url) || headers.iter().any(|(name, it)| has_lines(name) || has_lines(it)) {
-            return Err("`url` and `headers` are of one line each".to_owned());
+        let texts = headers.iter().flat_map(|(name, value)| [name, value]);
+        if texts.chain([&url]).any(|it| it.contains(char::is_control)) {
+            return Err("`url` and `headers` must not contain line breaks".to_owned());
         }
         Ok(Self { url, headers, oauth: OauthSettings::default() })
     }
@@ -351,19 +349,17 @@ fn word(value: &Value) -> Option<String> {
 /// error.
 fn documents(skill: &Skill) -> Vec<(String, Result<Vec<u8>, String>)> {
     let Some(folder) = skill.absolute_folder() else {
-        let paths = skill
-            .resources()
-            .iter()
-            .map(|it| &*it.path)
-            .filter(|it: &&str| *it == FILE || within(it));
-        let read = |it: &str| skill.read(it).map_err(|error| error.to_string());
-        return paths.map(|it| (it.to_owned(), read(it))).collect();
+        let paths = skill.resources().iter().map(|it| &*it.path);
+        return paths
+            .filter(|it| *it == FILE || is_in_folder(it))
+            .map(|it| (it.to_owned(), skill.read(it).map_err(|error| error.to_string())))
+            .collect();
     };
     let Ok(root) = Root::open(&folder) else { return Vec::new() };
     let listed = root.list(Path::new(FOLDER), Links::Never).unwrap_or_default();
     let names = listed.iter().filter(|it| it.kind != FileType::Directory);
     let paths = names.filter_map(|it| Some(format!("{FOLDER}/{}", it.name.to_str()?)));
-    let paths = std::iter::once(FILE.to_owned()).chain(paths.filter(|it| within(it)));
+    let paths = std::iter::once(FILE.to_owned()).chain(paths.filter(|it| is_in_folder(it)));
     let documents = paths.take(SERVERS + 2).enumerate().filter_map(|(number, path)| {
         let read = match number <= SERVERS {
             true => read(&root, &path)?,
@@ -374,7 +370,7 @@ fn documents(skill: &Skill) -> Vec<(String, Result<Vec<u8>, String>)> {
     documents.collect()
 }
 
-fn within(path: &str) -> bool {
+fn is_in_folder(path: &str) -> bool {
     path.strip_prefix(FOLDER)
         .and_then(|it| it.strip_prefix('/'))
         .is_some_and(|it| it.ends_with(".json") && !it.contains('/'))
@@ -400,11 +396,10 @@ fn read(root: &Root, path: &str) -> Option<Result<Vec<u8>, String>> {
 }
 
 /// Replaces all characters but letters, digits, `_` and `-`; may return an empty name.
-pub(crate) fn plain(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let words = text.split(|c| !is_plain(c)).filter(|it| !it.is_empty());
-    let plain = words.collect::<Vec<_>>().join("_");
-    if plain.contains(|c: char| c.is_ascii_alphanumeric()) { plain } else { String::new() }
+pub(crate) fn plain_name(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let name = words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join("_");
+    if name.contains(|c: char| c.is_ascii_alphanumeric()) { name } else { String::new() }
 }
 
 #[cfg(test)]
@@ -413,8 +408,8 @@ mod tests {
 
     #[test]
     fn a_name_is_plain() {
-        assert_eq!(plain("a b/../c"), "a_b_c");
-        assert_eq!(plain("__x__"), "x");
-        assert_eq!(plain("-ä-"), "");
+        assert_eq!(plain_name("a b/../c"), "a_b_c");
+        assert_eq!(plain_name("__x__"), "x");
+        assert_eq!(plain_name("-ä-"), "");
     }
 }

@@ -166,7 +166,7 @@ impl PackageCommand {
             None => environment.program_of_package(package)?,
         };
         let found = environment.program(&name);
-        found.ok_or_else(|| format!("`{package}` brings no program `{name}`"))
+        found.ok_or_else(|| format!("`{package}` has no program `{name}`"))
     }
 }
 
@@ -189,18 +189,18 @@ impl ProjectCommand {
                 "run" if !has_run => has_run = true,
                 "--directory" | "--project" => {
                     let value = value.map(str::to_owned).or_else(|| words.next().cloned());
-                    directory = value.ok_or_else(|| format!("`{option}` of `uv` has no value"))?;
+                    directory = value.ok_or_else(|| format!("`{option}` of `uv` needs a value"))?;
                 }
                 "--" => {}
                 flag if UVX.contains(&flag) && value.is_none() => {}
                 option if option.starts_with('-') => {
-                    return Err(format!("`{option}` of `uv` is not known here"));
+                    return Err(format!("`{option}` of `uv` is not supported"));
                 }
-                _ if !has_run => return Err(format!("`uv {word}` is not known here")),
+                _ if !has_run => return Err(format!("`uv {word}` is not supported")),
                 _ => return Ok(Self::running(directory, word, words.cloned().collect())),
             }
         }
-        Err("`uv run` is given no program".to_owned())
+        Err("`uv run` has no program".to_owned())
     }
 
     fn running(directory: String, word: &str, arguments: Vec<String>) -> Self {
@@ -235,10 +235,10 @@ fn read(launcher: &Launcher, arguments: &[String]) -> Result<PackageCommand, Str
         }
         let is_known = [launcher.from, launcher.with, launcher.interpreter];
         if !is_known.iter().any(|it| it.contains(&option)) {
-            return Err(format!("`{option}` of `{program}` is not known here"));
+            return Err(format!("`{option}` of `{program}` is not supported"));
         }
         let value = value.or_else(|| words.next().cloned()).filter(|it| !it.is_empty());
-        let value = value.ok_or_else(|| format!("`{option}` of `{program}` has no value"))?;
+        let value = value.ok_or_else(|| format!("`{option}` of `{program}` needs a value"))?;
         if launcher.from.contains(&option) {
             from.push(value);
         } else if launcher.with.contains(&option) {
@@ -248,7 +248,7 @@ fn read(launcher: &Launcher, arguments: &[String]) -> Result<PackageCommand, Str
         }
     };
     let arguments: Vec<String> = words.cloned().collect();
-    let first = first.ok_or_else(|| format!("`{program}` is given no package"))?;
+    let first = first.ok_or_else(|| format!("`{program}` has no package"))?;
     let (packages, named) = match from.is_empty() {
         true => (vec![first.clone()], None),
         false => (from, Some(first.clone())),
@@ -260,7 +260,7 @@ fn read(launcher: &Launcher, arguments: &[String]) -> Result<PackageCommand, Str
         named => (named, arguments),
     };
     if let Some(named) = named.as_ref().filter(|it| it.contains('/') || it.starts_with('.')) {
-        return Err(format!("`{named}` is no name of a program"));
+        return Err(format!("`{named}` is not the name of a program"));
     }
     let packages = packages.iter().chain(&with).map(|it| match ecosystem {
         Ecosystem::Python => python_package(it),
@@ -284,17 +284,23 @@ fn node_package(text: &str) -> Result<String, String> {
         None => (None, text),
     };
     let (name, version) = rest.split_once('@').map_or((rest, None), |it| (it.0, Some(it.1)));
-    let is_name = |it: &str| {
-        it.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && it.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.~".contains(c))
-    };
     let is_package = scope.is_none_or(is_name)
         && is_name(name)
         && version.is_none_or(|it: &str| {
             !it.is_empty()
                 && it.chars().all(|c: char| c.is_ascii_alphanumeric() || "-._+^~<>=*| ".contains(c))
         });
-    if is_package && text.len() <= LENGTH { Ok(text.to_owned()) } else { Err(foreign(text)) }
+    if is_package && text.len() <= LENGTH {
+        Ok(text.to_owned())
+    } else {
+        Err(not_in_registry(text))
+    }
+}
+
+/// Whether a text is the name or the scope of a package of Node.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.~".contains(c))
 }
 
 /// Parses a package of a Python registry as in PEP 508: `name@1.2`, the syntax of `uvx`, becomes
@@ -305,18 +311,14 @@ fn python_package(text: &str) -> Result<String, String> {
     let mut package = name.to_owned();
     if let Some((extras, behind)) = rest.strip_prefix('[').and_then(|it| it.split_once(']')) {
         if !extras.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_., ".contains(c)) {
-            return Err(foreign(text));
+            return Err(not_in_registry(text));
         }
         package = format!("{name}[{extras}]");
         rest = behind;
     }
-    let is_version = |it: &str| {
-        !it.is_empty()
-            && it.chars().all(|c: char| c.is_ascii_alphanumeric() || "-._+!*".contains(c))
-    };
-    let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let has_name = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let package = match rest.strip_prefix('@') {
-        _ if !starts || text.len() > LENGTH => None,
+        _ if !has_name || text.len() > LENGTH => None,
         _ if rest.is_empty() => Some(package),
         Some("latest") => Some(package),
         Some(version) => is_version(version).then(|| format!("{package}=={version}")),
@@ -328,7 +330,12 @@ fn python_package(text: &str) -> Result<String, String> {
             })
             .then(|| format!("{package}{rest}")),
     };
-    package.ok_or_else(|| foreign(text))
+    package.ok_or_else(|| not_in_registry(text))
+}
+
+/// Whether a text is a version of a Python package.
+fn is_version(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._+!*".contains(c))
 }
 
 /// Returns the name at the start of a Python requirement.
@@ -340,8 +347,8 @@ fn python_name(text: &str) -> &str {
 /// The maximum length of a package.
 const LENGTH: usize = 200;
 
-fn foreign(text: &str) -> String {
-    format!("`{text}` is no package of a registry")
+fn not_in_registry(text: &str) -> String {
+    format!("`{text}` is not a package of a registry")
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl Admission {
 
     /// Checks the host name, and the origin if a website sent the request.
     pub(crate) fn admit<B>(&self, request: &Request<B>) -> Result<AdmittedRequest, AdmissionError> {
-        let host = one(request.headers(), header::HOST).ok_or(AdmissionError::Host)?;
+        let host = single_header(request.headers(), header::HOST).ok_or(AdmissionError::Host)?;
         let host: Authority = host.as_bytes().try_into().map_err(|_| AdmissionError::Host)?;
         let is_plain = host.as_str() == host.host()
             || host.port().is_some_and(|port| host.as_str() == format!("{}:{port}", host.host()));
@@ -67,7 +67,8 @@ impl Admission {
         if !request.headers().contains_key(header::ORIGIN) {
             return Ok(AdmittedRequest { origin: None });
         }
-        let origin = one(request.headers(), header::ORIGIN).ok_or(AdmissionError::Origin)?;
+        let origin =
+            single_header(request.headers(), header::ORIGIN).ok_or(AdmissionError::Origin)?;
         match self.is_welcome(origin, &host) {
             true => Ok(AdmittedRequest { origin: Some(origin.clone()) }),
             false => Err(AdmissionError::Origin),
@@ -77,7 +78,7 @@ impl Admission {
     /// Checks the token, if one is required.
     pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), AdmissionError> {
         let Some(token) = &self.token else { return Ok(()) };
-        let given = one(headers, header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        let given = single_header(headers, header::AUTHORIZATION).map(HeaderValue::as_bytes);
         let (scheme, given) =
             given.and_then(|it| it.split_at_checked(7)).ok_or(AdmissionError::NoToken)?;
         if !scheme.eq_ignore_ascii_case(b"Bearer ") {
@@ -114,12 +115,10 @@ impl Admission {
         let is_own = uri.scheme_str() == Some("http")
             && authority.as_str().eq_ignore_ascii_case(host.as_str())
             && host.port_u16() == Some(self.port);
-        let is_local = || {
-            authority.host().eq_ignore_ascii_case("localhost")
-                || address(authority.host()).is_some_and(|it| it.is_loopback())
-        };
+        let is_local = authority.host().eq_ignore_ascii_case("localhost")
+            || address(authority.host()).is_some_and(|it| it.is_loopback());
         let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
-        is_own || self.token.is_some() && is_web && is_local()
+        is_own || self.token.is_some() && is_web && is_local
     }
 }
 
@@ -142,7 +141,7 @@ impl AdmissionError {
 }
 
 /// Returns a header that occurs exactly once; a repeated one is ignored.
-fn one(headers: &HeaderMap, name: header::HeaderName) -> Option<&HeaderValue> {
+fn single_header(headers: &HeaderMap, name: header::HeaderName) -> Option<&HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())
 }

@@ -6,35 +6,36 @@ use rmcp::{
     model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference},
 };
 
-use crate::server::{prompts, publishable::listed, resources::TEMPLATE, server_state::ServerState};
+use crate::server::{
+    prompts, publishable::listed_skills, resources::TEMPLATE, server_state::ServerState,
+};
 
 /// Completes the argument of a prompt, or the path in the URI of a skill.
 pub(crate) fn complete(
     served: &ServerState,
     request: CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
-    let invalid = |message: String| ErrorData::invalid_params(message, None);
     let library = served.library();
     let (argument, typed) = (&*request.argument.name, &*request.argument.value);
     let all = match &request.r#ref {
         Reference::Prompt(prompt) => {
             let skill = prompts::find(&library, &prompt.name)?;
             let names = prompts::arguments(skill);
-            let at = names.iter().position(|it| *it == argument).ok_or_else(|| {
-                invalid(format!("the prompt `{}` has no argument `{argument}`", prompt.name))
-            })?;
+            let Some(at) = names.iter().position(|it| *it == argument) else {
+                let message = format!("the prompt `{}` has no argument `{argument}`", prompt.name);
+                return Err(ErrorData::invalid_params(message, None));
+            };
             choices(skill, at).into_iter().filter(|it| it.starts_with(typed)).collect()
         }
         Reference::Resource(template) if template.uri == TEMPLATE && argument == "path" => {
             paths(&library, typed)
         }
         _ => {
-            return Err(invalid(format!(
-                "only prompts and the `path` of `{TEMPLATE}` are completed"
-            )));
+            let message = format!("only prompts and the `path` of `{TEMPLATE}` are completed");
+            return Err(ErrorData::invalid_params(message, None));
         }
     };
-    Ok(CompleteResult::new(first(all)))
+    Ok(CompleteResult::new(first_choices(all)))
 }
 
 /// Returns the choices of an `argument-hint` at this position: `[staging|production]` has two, and
@@ -54,7 +55,7 @@ fn choices(skill: &Skill, at: usize) -> Vec<String> {
 
 /// Returns the paths of skills that begin with the typed text, or whose skill's name does.
 fn paths(library: &Library, typed: &str) -> Vec<String> {
-    let skills = listed(library).filter(|it| is_plain_name(&it.manifest.name));
+    let skills = listed_skills(library).filter(|it| is_plain_name(&it.manifest.name));
     skills
         .filter_map(|skill: &Skill| {
             let (scope, name) = (skill.origin.scope, &skill.manifest.name);
@@ -65,7 +66,7 @@ fn paths(library: &Library, typed: &str) -> Vec<String> {
 }
 
 /// Returns the first of them, and their number.
-fn first(mut all: Vec<String>) -> CompletionInfo {
+fn first_choices(mut all: Vec<String>) -> CompletionInfo {
     let (total, more) = (all.len(), all.len() > CompletionInfo::MAX_VALUES);
     all.truncate(CompletionInfo::MAX_VALUES);
     let total = u32::try_from(total).ok();

@@ -8,8 +8,8 @@ use rmcp::{ErrorData, model::Resource};
 use crate::server::{
     media_type::{DIRECTORY, media_type},
     paging::{Page, page},
-    publishable::{Place, PublishableSkill, in_scope},
-    resources::{malformed, short_uri, unserved},
+    publishable::{PublishableSkill, UriTarget, skills_in_scope},
+    resources::{malformed_uri, short_uri, unserved_uri},
     server_state::ServerState,
     uri::{self, Uri},
 };
@@ -20,12 +20,12 @@ pub(crate) fn read(
     uri: &str,
     cursor: Option<&str>,
 ) -> Result<Page<Resource>, ErrorData> {
-    let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
+    let found = Uri::read(uri).map_err(|why| malformed_uri(uri, why))?;
     let library = served.library();
-    let none = || unserved(uri, format!("{} is not a directory", short_uri(uri)));
-    match Place::find(&library, &found).ok_or_else(none)? {
-        Place::Scope(scope) => skills(served, &library, scope, cursor),
-        Place::Skill { skill, base, path } => {
+    let none = || unserved_uri(uri, format!("{} is not a directory", short_uri(uri)));
+    match UriTarget::find(&library, &found).ok_or_else(none)? {
+        UriTarget::Scope(scope) => skills(served, &library, scope, cursor),
+        UriTarget::Skill { skill, base, path } => {
             let skill =
                 PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|_| none())?;
             let children = children(&skill, &base, &path);
@@ -33,7 +33,7 @@ pub(crate) fn read(
                 return Err(none());
             }
             // A cursor of one folder is not valid for another.
-            let list = uri::below(&base, &path);
+            let list = uri::child_uri(&base, &path);
             page(&list, cursor, children.into_iter(), |it| Some((it, COST)))
         }
     }
@@ -49,8 +49,8 @@ fn skills(
     scope: Scope,
     cursor: Option<&str>,
 ) -> Result<Page<Resource>, ErrorData> {
-    let base = uri::top(scope.as_str());
-    let all = in_scope(library, scope).map(|it| (&*it.manifest.name, it));
+    let base = uri::root_uri(scope.as_str());
+    let all = skills_in_scope(library, scope).map(|it| (&*it.manifest.name, it));
     page(&base, cursor, all, |skill| {
         PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
         Some((folder(&base, &skill.manifest.name, &skill.manifest.name), COST))
@@ -72,7 +72,7 @@ fn children(skill: &PublishableSkill, base: &str, path: &str) -> BTreeMap<String
         let place = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
         let child = match within.contains('/') {
             true => folder(base, &place, name),
-            false => Resource::new(uri::below(base, file), name)
+            false => Resource::new(uri::child_uri(base, file), name)
                 .with_mime_type(media_type(file, is_text))
                 .with_size(size),
         };
@@ -82,5 +82,5 @@ fn children(skill: &PublishableSkill, base: &str, path: &str) -> BTreeMap<String
 }
 
 fn folder(base: &str, path: &str, name: &str) -> Resource {
-    Resource::new(uri::below(base, path), name).with_mime_type(DIRECTORY)
+    Resource::new(uri::child_uri(base, path), name).with_mime_type(DIRECTORY)
 }

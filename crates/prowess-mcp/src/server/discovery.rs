@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::server::{
     entry::SkillListing,
-    publishable::{PublishableSkill, base, listed},
+    publishable::{PublishableSkill, listed_skills, skill_uri},
     server_state::ServerState,
 };
 
@@ -22,10 +22,10 @@ const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json
 /// Readers of the index offer all of it to a model, so skills for users only are left out.
 pub(crate) fn index(served: &ServerState) -> Value {
     let library = served.library();
-    let skills = listed(&library).filter(|it| !it.manifest.hides_from_model()).filter_map(
+    let skills = listed_skills(&library).filter(|it| !it.manifest.hides_from_model()).filter_map(
         |skill: &Skill| {
-            let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
-            let entry = SkillListing::document(&carried, &base(skill));
+            let published = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
+            let entry = SkillListing::document(&published, &skill_uri(skill));
             Some(json!({
                 "name": &*skill.manifest.name,
                 "type": "skill-md",

@@ -28,12 +28,12 @@ impl SkillListing {
     /// Creates the entry of a skill whose folder has this URI.
     pub(crate) fn new(skill: &PublishableSkill, base: &str) -> Self {
         let resources = Self::files(skill).map(|(path, digest, size)| DigestedFile {
-            uri: uri::below(base, path),
+            uri: uri::child_uri(base, path),
             digest,
             size,
         });
         Self {
-            uri: uri::below(base, SKILL_FILE),
+            uri: uri::child_uri(base, SKILL_FILE),
             frontmatter: skill.frontmatter.clone(),
             resources: resources.collect(),
         }
@@ -42,7 +42,11 @@ impl SkillListing {
     /// Returns only the `SKILL.md` of a skill whose folder has this URI.
     pub(crate) fn document(skill: &PublishableSkill, base: &str) -> DigestedFile {
         let size = skill.document.len();
-        DigestedFile { uri: uri::below(base, SKILL_FILE), digest: digest(&skill.document), size }
+        DigestedFile {
+            uri: uri::child_uri(base, SKILL_FILE),
+            digest: digest(&skill.document),
+            size,
+        }
     }
 
     /// Returns path, digest and size of every file of a skill, the `SKILL.md` first. A file that

@@ -15,8 +15,8 @@ use crate::server::{
     entry::SkillListing,
     frame::no_method,
     paging::page,
-    publishable::{Place, PublishableSkill, base, listed},
-    resources::{malformed, short_uri, unserved},
+    publishable::{PublishableSkill, UriTarget, listed_skills, skill_uri},
+    resources::{malformed_uri, short_uri, unserved_uri},
     server_state::ServerState,
     uri::Uri,
 };
@@ -86,10 +86,10 @@ fn parse_params<T: DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorDa
 /// Returns a page of the skills. Only the skills of the requested page are hashed.
 fn list(served: &ServerState, cursor: Option<&str>) -> Result<Value, ErrorData> {
     let library = served.library();
-    let all = listed(&library).map(|it| (&*it.manifest.name, it));
+    let all = listed_skills(&library).map(|it| (&*it.manifest.name, it));
     let page = page("skills", cursor, all, |skill| {
-        let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
-        let entry = SkillListing::new(&carried, &base(skill));
+        let published = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
+        let entry = SkillListing::new(&published, &skill_uri(skill));
         let cost = entry.cost();
         Some((entry, cost))
     })?;
@@ -98,16 +98,16 @@ fn list(served: &ServerState, cursor: Option<&str>) -> Result<Value, ErrorData> 
 
 /// Returns the entry of a skill.
 fn get(served: &ServerState, uri: &str) -> Result<Value, ErrorData> {
-    let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
+    let found = Uri::read(uri).map_err(|why| malformed_uri(uri, why))?;
     let library = served.library();
-    let (skill, base) = match Place::find(&library, &found) {
-        Some(Place::Skill { skill, base, path }) if path == SKILL_FILE => (skill, base),
-        _ => return Err(unserved(uri, format!("no skill is served at {}", short_uri(uri)))),
+    let (skill, base) = match UriTarget::find(&library, &found) {
+        Some(UriTarget::Skill { skill, base, path }) if path == SKILL_FILE => (skill, base),
+        _ => return Err(unserved_uri(uri, format!("no skill is served at {}", short_uri(uri)))),
     };
-    let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|why| {
-        unserved(uri, format!("{} is reached by the tools only: {why}", short_uri(uri)))
+    let published = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|why| {
+        unserved_uri(uri, format!("{} is available only through the tools: {why}", short_uri(uri)))
     })?;
-    Ok(json!({ "skill": SkillListing::new(&carried, &base) }))
+    Ok(json!({ "skill": SkillListing::new(&published, &base) }))
 }
 
 /// Returns a page of a folder's children.

@@ -38,17 +38,17 @@ const REMOVED: [&str; 5] =
 pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<JsonRpcError>>> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
-        Ok(ClientJsonRpcMessage::Request(asked)) => match fault(&asked.request, bytes) {
+        Ok(ClientJsonRpcMessage::Request(asked)) => match find_fault(&asked.request, bytes) {
             Some(error) => Err(Some(JsonRpcError::new(Some(asked.id), error).into())),
             None => Ok(ClientJsonRpcMessage::Request(asked)),
         },
         Ok(message) => Ok(message),
-        Err(_) => Err(refusal(bytes).map(Box::new)),
+        Err(_) => Err(parse_error(bytes).map(Box::new)),
     }
 }
 
 /// Returns the reason a request cannot be answered, if any.
-fn fault(request: &ClientRequest, bytes: &[u8]) -> Option<ErrorData> {
+fn find_fault(request: &ClientRequest, bytes: &[u8]) -> Option<ErrorData> {
     let method = request.method();
     let version = request.get_meta().protocol_version();
     let is_new = version.is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
@@ -63,8 +63,7 @@ fn fault(request: &ClientRequest, bytes: &[u8]) -> Option<ErrorData> {
         | ClientRequest::ListResourceTemplatesRequest(_) => !has_cursor_or_none(bytes),
         _ => false,
     };
-    let message = || format!("invalid params for `{method}`");
-    is_unlike.then(|| ErrorData::invalid_params(message(), None))
+    is_unlike.then(|| ErrorData::invalid_params(format!("invalid params for `{method}`"), None))
 }
 
 /// Whether the cursor in a message is a string or missing. The protocol types read any other type
@@ -87,16 +86,16 @@ pub(crate) fn too_long() -> JsonRpcError {
     JsonRpcError::new(None, ErrorData::invalid_request(message, None))
 }
 
-fn refusal(bytes: &[u8]) -> Option<JsonRpcError> {
-    let invalid = |id, message: &'static str| {
-        Some(JsonRpcError::new(id, ErrorData::invalid_request(message, None)))
-    };
+fn parse_error(bytes: &[u8]) -> Option<JsonRpcError> {
     let message = match serde_json::from_slice(bytes) {
         Ok(Value::Object(message)) => message,
-        Ok(Value::Array(_)) => {
-            return invalid(None, "batches are not supported");
+        Ok(value) => {
+            let message = match value {
+                Value::Array(_) => "batches are not supported",
+                _ => "a message must be a JSON object",
+            };
+            return Some(JsonRpcError::new(None, ErrorData::invalid_request(message, None)));
         }
-        Ok(_) => return invalid(None, "a message is a JSON object"),
         Err(error) => {
             let message = format!("the message is not JSON: {error}");
             return Some(JsonRpcError::new(None, ErrorData::parse_error(message, None)));
@@ -104,18 +103,19 @@ fn refusal(bytes: &[u8]) -> Option<JsonRpcError> {
     };
     let id = message.get("id").and_then(|it| RequestId::deserialize(it).ok());
     let is_request = message.contains_key("method") && message.contains_key("id");
-    if message.get("jsonrpc").is_none_or(|it| it != "2.0") {
-        invalid(id, "`jsonrpc` is not \"2.0\"")
+    let invalid = if message.get("jsonrpc").is_none_or(|it| it != "2.0") {
+        "`jsonrpc` is not \"2.0\""
     } else if is_request && id.is_none() {
-        invalid(None, "`id` is neither a text nor an integer")
+        "`id` is neither a string nor an integer"
     } else if is_request && message.get("params").is_some_and(|it| !it.is_object()) {
         let error = ErrorData::invalid_params("`params` is not an object", None);
-        Some(JsonRpcError::new(id, error))
+        return Some(JsonRpcError::new(id, error));
     } else if is_request
         || !["method", "result", "error"].iter().any(|it| message.contains_key(*it))
     {
-        invalid(id, "the message is neither a request nor a notification nor an answer")
+        "the message is not a request, a notification or a response"
     } else {
-        None
-    }
+        return None;
+    };
+    Some(JsonRpcError::new(id, ErrorData::invalid_request(invalid, None)))
 }

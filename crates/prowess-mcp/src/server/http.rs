@@ -114,8 +114,8 @@ impl HttpServer {
     /// Serves clients until `stop` completes.
     pub async fn serve(self, server: SkillServer, stop: impl Future<Output = ()>) {
         let Self { listener, address, http } = self;
-        let _following = server.set_out();
-        let door = Arc::new(Door::new(server, address, &http));
+        let _following = server.start();
+        let handler = Arc::new(RequestHandler::new(server, address, &http));
         let room = Arc::new(Semaphore::new(http.connections));
         let mut clients = JoinSet::new();
         let mut stop = pin!(stop);
@@ -134,15 +134,15 @@ impl HttpServer {
                 let _ = client.try_write(FULL);
                 continue;
             };
-            let door = door.clone();
+            let handler = handler.clone();
             let patience = http.patience;
             clients.spawn(async move {
-                door.attend(client, from, patience).await;
+                handler.serve_client(client, from, patience).await;
                 drop(place);
             });
         }
         drop(listener);
-        door.service.config.cancellation_token.cancel();
+        handler.service.config.cancellation_token.cancel();
         let _ = timeout(LEAVING, async { while clients.join_next().await.is_some() {} }).await;
     }
 }
@@ -152,7 +152,7 @@ const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 /// The layer between clients and the server.
-struct Door {
+struct RequestHandler {
     admission: Admission,
     service: StreamableHttpService<SkillServer, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
@@ -162,7 +162,7 @@ struct Door {
     long_ones: Semaphore,
 }
 
-impl Door {
+impl RequestHandler {
     fn new(server: SkillServer, address: SocketAddr, http: &Http) -> Self {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(http.idle);
@@ -175,7 +175,7 @@ impl Door {
         Self {
             admission: Admission::new(address, &http.hosts, &http.origins, http.token.as_deref()),
             service: StreamableHttpService::new(
-                move || Ok(server.for_another()),
+                move || Ok(server.for_client()),
                 manager.clone(),
                 config,
             ),
@@ -188,15 +188,20 @@ impl Door {
     }
 
     /// Answers one client until it disconnects.
-    async fn attend(self: Arc<Self>, client: TcpStream, from: SocketAddr, patience: Duration) {
+    async fn serve_client(
+        self: Arc<Self>,
+        client: TcpStream,
+        from: SocketAddr,
+        patience: Duration,
+    ) {
         let _ = client.set_nodelay(true);
         // A client that reads nothing, or is gone, is disconnected.
         let limit = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
         let _ = rustix::net::sockopt::set_tcp_user_timeout(&client, limit);
         let stopped = self.service.config.cancellation_token.clone();
         let answer = service_fn(move |request| {
-            let door = self.clone();
-            async move { Ok::<_, Infallible>(door.answer(request, from).await) }
+            let handler = self.clone();
+            async move { Ok::<_, Infallible>(handler.answer(request, from).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -218,14 +223,14 @@ impl Door {
         };
         let mut answer = self.answer_admitted(request, from).await;
         if let Some(origin) = origin {
-            allow(answer.headers_mut(), origin);
+            allow_origin(answer.headers_mut(), origin);
         }
         answer
     }
 
     async fn answer_admitted(&self, request: Request<Incoming>, from: SocketAddr) -> Answer {
         if request.uri().path() != PATH {
-            return text_answer(StatusCode::NOT_FOUND, format!("clients are served at {PATH}"));
+            return text_answer(StatusCode::NOT_FOUND, format!("the server is at {PATH}"));
         }
         if request.method() == Method::OPTIONS {
             return preflight(request.headers());
@@ -251,7 +256,7 @@ impl Door {
     async fn answer_client(&self, request: Request<Incoming>, from: SocketAddr) -> Answer {
         if request.method() != Method::POST {
             let is_end = request.method() == Method::DELETE;
-            if is_end && self.is_over(request.headers()).await {
+            if is_end && self.names_ended_session(request.headers()).await {
                 return text_answer(StatusCode::NOT_FOUND, "there is no such session");
             }
             let mut answer = self.service.handle(request).await;
@@ -287,12 +292,12 @@ impl Door {
         let peer = Peer::of(from, self.address);
         let Some(place) = self.table.reserve(peer, |it| there.contains(it)) else {
             let mut answer =
-                text_answer(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions already");
+                text_answer(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
             answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             return answer;
         };
-        if let Some(ended) = &place.ended {
-            let _ = self.manager.close_session(&ended.as_str().into()).await;
+        if let Some(evicted) = &place.evicted {
+            let _ = self.manager.close_session(&evicted.as_str().into()).await;
         }
         let answer = self.service.handle(request).await;
         if let Some(id) = session(answer.headers()) {
@@ -302,7 +307,7 @@ impl Door {
     }
 
     /// Whether the request names a session that does not exist, or no longer.
-    async fn is_over(&self, headers: &HeaderMap) -> bool {
+    async fn names_ended_session(&self, headers: &HeaderMap) -> bool {
         let Some(named) = session(headers) else { return false };
         !self.manager.sessions.read().await.contains_key(named)
     }
@@ -313,7 +318,9 @@ impl Door {
         let mut place = None;
         while let Some(read) = body.frame().await {
             let Ok(read) = read else {
-                return Err(text_answer(StatusCode::BAD_REQUEST, "the message was cut off").into());
+                return Err(
+                    text_answer(StatusCode::BAD_REQUEST, "the message is incomplete").into()
+                );
             };
             let Ok(data) = read.into_data() else { continue };
             if message.len() + data.len() > SHORT && place.is_none() {
@@ -379,7 +386,7 @@ fn preflight(asked: &HeaderMap) -> Answer {
 }
 
 /// Adds the headers that allow a website to read an answer.
-fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
+fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     let exposed = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");

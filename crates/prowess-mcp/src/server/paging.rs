@@ -27,11 +27,11 @@ pub(crate) fn page<K: AsRef<str>, I, T>(
     mut make: impl FnMut(I) -> Option<(T, usize)>,
 ) -> Result<Page<T>, ErrorData> {
     let after = cursor.map(|it| read(list, it)).transpose()?;
-    let is_told = |key: &str| after.as_deref().is_some_and(|after| key <= after);
     let mut page = Page { items: Vec::new(), next: None };
     let (mut looked_at, mut cost) = (0, 0);
     let mut last = None;
-    for (key, item) in all.skip_while(|it| is_told(it.0.as_ref())) {
+    let rest = all.skip_while(|it| after.as_deref().is_some_and(|after| it.0.as_ref() <= after));
+    for (key, item) in rest {
         if looked_at == MAX_ITEMS || cost >= MAX_COST {
             page.next = last.map(|it: K| write(list, it.as_ref()));
             break;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_or_goes_moves_no_other() {
+    fn an_added_or_removed_item_does_not_move_the_next_page() {
         let before = names(0, 1100);
         let first = page_of(&before, None);
         assert_eq!(first.items.last().map(String::as_str), Some("00499"));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_much_is_told_in_small_pages() {
+    fn costly_items_make_small_pages() {
         let names = names(0, 10);
         let items = names.iter().map(|it| (it, it));
         let page = page("names", None, items, |it| Some((it, MAX_COST / 2))).unwrap();

@@ -1,7 +1,5 @@
 //! Prompts: the skills that a user can invoke, each with its arguments.
 
-use std::iter;
-
 use prowess::{
     Library, Skill, argument_names, brief_line, did_you_mean, invoke, nearest,
     spec::MAX_DESCRIPTION,
@@ -17,7 +15,7 @@ use rmcp::{
 use crate::server::{
     paging::page,
     server_state::ServerState,
-    tools::{READER, wrong},
+    tools::{READER, error_text},
 };
 
 /// The argument of a skill that does not name its arguments: the text after its name.
@@ -29,7 +27,7 @@ pub(crate) fn list(
     cursor: Option<&str>,
 ) -> Result<ListPromptsResult, ErrorData> {
     let library = served.library();
-    let all = invocable(&library).map(|it| (&*it.manifest.name, it));
+    let all = invocable_skills(&library).map(|it| (&*it.manifest.name, it));
     let page = page("prompts", cursor, all, |skill| Some((prompt(skill), MAX_DESCRIPTION)))?;
     let mut result = ListPromptsResult::with_all_items(page.items);
     result.next_cursor = page.next;
@@ -41,11 +39,10 @@ pub(crate) fn get(
     served: &ServerState,
     request: GetPromptRequestParams,
 ) -> Result<GetPromptResponse, ErrorData> {
-    let invalid = |message: String| ErrorData::invalid_params(message, None);
     let library = served.library();
     let skill = find(&library, &request.name)?;
-    let arguments =
-        argument_line(skill, &request.arguments.unwrap_or_default()).map_err(invalid)?;
+    let arguments = argument_line(skill, &request.arguments.unwrap_or_default())
+        .map_err(|it| ErrorData::invalid_params(it, None))?;
     let unreadable = |error: prowess::ReadError| {
         let message = format!("cannot read the skill `{}`: {error}", request.name);
         ErrorData::internal_error(served.hide_folder(Some(skill), message), None)
@@ -53,7 +50,7 @@ pub(crate) fn get(
     // Exactly the text that is checked is disclosed.
     let held = skill.holding(&skill.instructions().map_err(unreadable)?);
     if let Some(refusal) = served.toolbox.authorizer().why_withheld(&held) {
-        return Err(invalid(wrong(&refusal)));
+        return Err(ErrorData::invalid_params(error_text(&refusal), None));
     }
     let mut text = invoke(&held, Some(&arguments)).map_err(unreadable)?;
     if !skill.resources().is_empty() {
@@ -70,7 +67,7 @@ pub(crate) fn get(
 pub(crate) fn find<'l>(library: &'l Library, name: &str) -> Result<&'l Skill, ErrorData> {
     let found = library.get(name).filter(|it| &*it.manifest.name == name);
     found.filter(|it| it.manifest.is_for_people()).ok_or_else(|| {
-        let names = invocable(library).map(|it| &*it.manifest.name);
+        let names = invocable_skills(library).map(|it| &*it.manifest.name);
         let near = nearest(name, names).map(|it| format!("; {}", did_you_mean(it)));
         let message = format!("there is no prompt `{name}`{}", near.unwrap_or_default());
         ErrorData::invalid_params(message, None)
@@ -83,7 +80,7 @@ pub(crate) fn arguments(skill: &Skill) -> Vec<&str> {
     if names.is_empty() { vec![ARGUMENTS] } else { names }
 }
 
-fn invocable(library: &Library) -> impl Iterator<Item = &Skill> {
+fn invocable_skills(library: &Library) -> impl Iterator<Item = &Skill> {
     library.skills().filter(|it| it.manifest.is_for_people())
 }
 
@@ -120,16 +117,15 @@ fn argument_line(skill: &Skill, given: &JsonObject) -> Result<String, String> {
         return Ok(values.concat());
     }
     let end = values.iter().rposition(|it| !it.is_empty()).map_or(0, |it| it + 1);
-    Ok(values[..end].iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "))
+    Ok(values[..end].iter().map(|it| quote(it)).collect::<Vec<_>>().join(" "))
 }
 
 /// Quotes a value so that a shell would read it as one word.
-fn quoted(value: &str) -> String {
+fn quote(value: &str) -> String {
     if !value.is_empty()
         && value.chars().all(|c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '\\'))
     {
         return value.to_owned();
     }
-    let escape = |c| iter::repeat_n('\\', usize::from(matches!(c, '"' | '\\'))).chain([c]);
-    iter::once('"').chain(value.chars().flat_map(escape)).chain(['"']).collect()
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -34,7 +34,7 @@ pub(crate) struct PublishableSkill {
 /// The reason a skill is not published; the tools still offer it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotPublishable {
-    #[error("its name is not one that the Agent Skills specification allows")]
+    #[error("its name is not valid by the Agent Skills specification")]
     Name,
     #[error("it needs approval first")]
     Unapproved,
@@ -42,7 +42,7 @@ pub(crate) enum NotPublishable {
     Unreadable,
     #[error("{0}")]
     Frontmatter(#[from] FrontmatterError),
-    #[error("its frontmatter does not say `name: {0}` any more, or never did")]
+    #[error("its frontmatter does not have `name: {0}`")]
     Renamed(String),
     #[error("its description does not have 1 to {MAX_DESCRIPTION} characters")]
     Description,
@@ -73,7 +73,7 @@ impl PublishableSkill {
         if frontmatter.get("name").and_then(Value::as_str) != Some(name) {
             return Err(NotPublishable::Renamed(name.to_owned()));
         }
-        conforms(&frontmatter)?;
+        check_fields(&frontmatter)?;
         let skill = skill.relisted();
         let files = files(&skill, authorizer);
         if files.len() >= MAX_FILES {
@@ -97,10 +97,7 @@ impl PublishableSkill {
 
 /// Checks the fields against the specification. A host may reject a whole list for one invalid
 /// entry.
-fn conforms(frontmatter: &Map<String, Value>) -> Result<(), NotPublishable> {
-    let is_text = |it: &Value, max| {
-        it.as_str().is_some_and(|it| !it.trim().is_empty() && it.chars().count() <= max)
-    };
+fn check_fields(frontmatter: &Map<String, Value>) -> Result<(), NotPublishable> {
     if !frontmatter.get("description").is_some_and(|it| is_text(it, MAX_DESCRIPTION)) {
         return Err(NotPublishable::Description);
     }
@@ -116,24 +113,30 @@ fn conforms(frontmatter: &Map<String, Value>) -> Result<(), NotPublishable> {
     Ok(())
 }
 
+/// Whether a value is a text that is not blank, of at most so many characters.
+fn is_text(value: &Value, max: usize) -> bool {
+    value.as_str().is_some_and(|it| !it.trim().is_empty() && it.chars().count() <= max)
+}
+
 /// Returns the files beside a `SKILL.md` that may be disclosed and have a valid path.
 fn files(skill: &Skill, authorizer: &Authorizer) -> Vec<Resource> {
     let folder = skill.absolute_folder();
-    let is_told = |path: &str| {
-        let path = folder.as_ref().map(|it| it.join(path));
-        path.is_none_or(|it| authorizer.tells_file(skill, &it))
-    };
-    let resources = skill.resources().iter();
-    resources.filter(|it| uri::can_tell(&it.path) && is_told(&it.path)).cloned().collect()
+    let mut files = skill.resources().to_vec();
+    files.retain(|file| {
+        let path = folder.as_ref().map(|it| it.join(&*file.path));
+        uri::is_valid_path(&file.path)
+            && path.is_none_or(|it| authorizer.can_disclose_file(skill, &it))
+    });
+    files
 }
 
 /// Returns the skills of a listing, sorted by name: the enabled ones that no other shadows.
-pub(crate) fn listed(library: &Library) -> impl Iterator<Item = &Skill> {
+pub(crate) fn listed_skills(library: &Library) -> impl Iterator<Item = &Skill> {
     library.skills().filter(|it| it.manifest.is_active())
 }
 
 /// Returns the enabled skills of a scope, sorted by name; the first of those with the same name.
-pub(crate) fn in_scope(library: &Library, scope: Scope) -> impl Iterator<Item = &Skill> {
+pub(crate) fn skills_in_scope(library: &Library, scope: Scope) -> impl Iterator<Item = &Skill> {
     let mut last = None;
     let of_scope = library.all().filter(move |it| it.origin.scope == scope);
     let first =
@@ -143,7 +146,7 @@ pub(crate) fn in_scope(library: &Library, scope: Scope) -> impl Iterator<Item = 
 
 /// The target of a URI.
 #[derive(Debug)]
-pub(crate) enum Place<'lib> {
+pub(crate) enum UriTarget<'lib> {
     /// All skills of a scope.
     Scope(Scope),
     /// A skill, or a path in it.
@@ -157,20 +160,21 @@ pub(crate) enum Place<'lib> {
     },
 }
 
-impl<'lib> Place<'lib> {
+impl<'lib> UriTarget<'lib> {
     /// Resolves a URI: into a scope, else into the skill that its first part names.
     pub(crate) fn find(library: &'lib Library, uri: &Uri) -> Option<Self> {
         let [first, rest @ ..] = &uri.0[..] else { return None };
-        let scoped = || {
-            let scope = SCOPES.into_iter().find(|it| it.as_str() == first)?;
-            let [name, path @ ..] = rest else { return Some(Self::Scope(scope)) };
-            let skill = in_scope(library, scope).find(|it| *it.manifest.name == **name)?;
-            Some(Self::Skill { skill, base: base(skill), path: path.join("/") })
-        };
-        scoped().or_else(|| {
-            let skill = listed(library).find(|it| *it.manifest.name == **first)?;
-            Some(Self::Skill { skill, base: uri::top(first), path: rest.join("/") })
+        Self::find_in_scope(library, first, rest).or_else(|| {
+            let skill = listed_skills(library).find(|it| *it.manifest.name == **first)?;
+            Some(Self::Skill { skill, base: uri::root_uri(first), path: rest.join("/") })
         })
+    }
+
+    fn find_in_scope(library: &'lib Library, scope: &str, rest: &[String]) -> Option<Self> {
+        let scope = SCOPES.into_iter().find(|it| it.as_str() == scope)?;
+        let [name, path @ ..] = rest else { return Some(Self::Scope(scope)) };
+        let skill = skills_in_scope(library, scope).find(|it| *it.manifest.name == **name)?;
+        Some(Self::Skill { skill, base: skill_uri(skill), path: path.join("/") })
     }
 }
 
@@ -178,6 +182,6 @@ impl<'lib> Place<'lib> {
 const SCOPES: [Scope; 3] = [Scope::Project, Scope::User, Scope::Bundled];
 
 /// Returns the URI of a skill's folder.
-pub(crate) fn base(skill: &Skill) -> String {
-    uri::below(&uri::top(skill.origin.scope.as_str()), &skill.manifest.name)
+pub(crate) fn skill_uri(skill: &Skill) -> String {
+    uri::child_uri(&uri::root_uri(skill.origin.scope.as_str()), &skill.manifest.name)
 }

@@ -18,7 +18,7 @@ use crate::server::{
     discovery::{self, INDEX, MANIFEST},
     media_type::media_type,
     paging::page,
-    publishable::{Place, PublishableSkill, base, listed},
+    publishable::{PublishableSkill, UriTarget, listed_skills, skill_uri},
     server_state::ServerState,
     uri::{self, Uri},
 };
@@ -29,7 +29,7 @@ pub(crate) fn list(
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
     let library = served.library();
-    let all = listed(&library).map(|it| (&*it.manifest.name, it));
+    let all = listed_skills(&library).map(|it| (&*it.manifest.name, it));
     let page = page("resources", cursor, all, |skill| {
         let resource = document(&PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?);
         let cost = resource.description.as_ref().map_or(0, String::len) + 256;
@@ -56,13 +56,13 @@ pub(crate) fn read(served: &ServerState, uri: &str) -> Result<ReadResourceResult
     if uri == INDEX {
         return Ok(json_document(&discovery::index(served), uri));
     }
-    let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
+    let found = Uri::read(uri).map_err(|why| malformed_uri(uri, why))?;
     let library = served.library();
     let nothing = || {
         let message = format!("no file is served at {}", short_uri(uri));
         ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
     };
-    let Some(Place::Skill { skill, base, path }) = Place::find(&library, &found) else {
+    let Some(UriTarget::Skill { skill, base, path }) = UriTarget::find(&library, &found) else {
         return Err(nothing());
     };
     let skill = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|_| nothing())?;
@@ -74,7 +74,7 @@ pub(crate) fn read(served: &ServerState, uri: &str) -> Result<ReadResourceResult
     };
     let listed = skill.files.iter().find(|it| *it.path == *path);
     let is_text = listed.is_none_or(|it| it.is_text);
-    let uri = uri::below(&base, &path);
+    let uri = uri::child_uri(&base, &path);
     let contents = match str::from_utf8(&bytes) {
         Ok(text) if is_text => ResourceContents::text(text, uri),
         _ => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
@@ -91,7 +91,7 @@ fn json_document(document: &Value, uri: &str) -> ReadResourceResult {
 /// Returns the `SKILL.md` of a skill as a resource.
 fn document(skill: &PublishableSkill) -> Resource {
     let manifest = &skill.skill.manifest;
-    let uri = uri::below(&base(&skill.skill), SKILL_FILE);
+    let uri = uri::child_uri(&skill_uri(&skill.skill), SKILL_FILE);
     let resource = Resource::new(uri, &*manifest.name)
         .with_description(brief_line(&manifest.description, MAX_DESCRIPTION))
         .with_mime_type(media_type(SKILL_FILE, true))
@@ -103,7 +103,7 @@ fn document(skill: &PublishableSkill) -> Resource {
 }
 
 /// Returns the error for an invalid URI.
-pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
+pub(crate) fn malformed_uri(uri: &str, why: &str) -> ErrorData {
     let message = format!("{} is not the URI of a skill: {why}", short_uri(uri));
     // Clients look here for what they asked for; what is too long is not told back to them.
     let data = (uri.len() <= uri::MAX_LENGTH).then(|| json!({ "uri": uri }));
@@ -111,7 +111,7 @@ pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
 }
 
 /// Returns the error for a URI that nothing is served at.
-pub(crate) fn unserved(uri: &str, message: String) -> ErrorData {
+pub(crate) fn unserved_uri(uri: &str, message: String) -> ErrorData {
     ErrorData::invalid_params(message, Some(json!({ "uri": uri })))
 }
 

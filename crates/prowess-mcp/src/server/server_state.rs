@@ -19,7 +19,7 @@ pub struct ServerState {
     /// The tools for clients, the same for any number of skills.
     pub(crate) toolbox: Toolbox,
     /// The options.
-    pub(crate) telling: ServeOptions,
+    pub(crate) options: ServeOptions,
     /// The marker around texts of skills, for the lifetime of the server. One revision of the
     /// protocol has no sessions, so all clients share it.
     pub(crate) marker: Marker,
@@ -46,9 +46,9 @@ pub struct ServeOptions {
 impl ServerState {
     /// Serves the skills of a provider, which leaves out those that a policy conceals, and the
     /// tools of a toolbox, which are the same for any number of skills.
-    pub fn new(provider: Arc<dyn SkillProvider>, toolbox: Toolbox, telling: ServeOptions) -> Self {
+    pub fn new(provider: Arc<dyn SkillProvider>, toolbox: Toolbox, options: ServeOptions) -> Self {
         let (marker, instructions) = (fresh_marker(), Mutex::default());
-        Self { provider, toolbox, telling, marker, instructions }
+        Self { provider, toolbox, options, marker, instructions }
     }
 
     /// Returns the current library.
@@ -64,7 +64,7 @@ impl ServerState {
         match last.as_ref() {
             Some((of, text)) if Arc::ptr_eq(of, &library) => text.clone(),
             _ => {
-                let ServeOptions { budget, vocabulary, .. } = self.telling;
+                let ServeOptions { budget, vocabulary, .. } = self.options;
                 let text = instructions(&library, budget, vocabulary, &self.marker);
                 *last = Some((library, text.clone()));
                 text
@@ -76,7 +76,7 @@ impl ServerState {
     /// it are relative to the skill's folder.
     pub(crate) fn hide_folder(&self, skill: Option<&Skill>, text: String) -> String {
         match skill {
-            Some(skill) if !self.telling.folders => without_folder(skill, text),
+            Some(skill) if !self.options.folders => without_folder(skill, text),
             _ => text,
         }
     }
@@ -110,11 +110,11 @@ fn without_folder(skill: &Skill, text: String) -> String {
     let real = absolute.as_ref().and_then(|it| std::fs::canonicalize(it).ok());
     let folders = [real.as_deref(), absolute.as_deref(), Some(skill.folder())];
     let folders = folders.into_iter().flatten().filter(|it| it.is_absolute());
-    folders.fold(text, |text, folder| without(&text, folder))
+    folders.fold(text, |text, folder| relative_to(&text, folder))
 }
 
 /// Makes paths below a folder relative to it, and the folder itself `.`.
-fn without(text: &str, folder: &Path) -> String {
+fn relative_to(text: &str, folder: &Path) -> String {
     let folder = folder.to_string_lossy();
     let mut parts = text.split(&*folder);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -143,6 +143,6 @@ mod tests {
     fn a_folder_is_taken_out_of_a_text_and_another_is_not() {
         let text = "see /s/x/a.md, file:///s/x/b, `/s/x`, /s/x. and /s/x-2/c";
         let left = "see a.md, file://b, `.`, .. and /s/x-2/c";
-        assert_eq!(without(text, Path::new("/s/x")), left);
+        assert_eq!(relative_to(text, Path::new("/s/x")), left);
     }
 }

@@ -38,18 +38,18 @@ pub(crate) struct SessionTable {
 #[derive(Debug)]
 struct Session {
     peer: Peer,
-    heard: Instant,
+    last_request: Instant,
     /// Shared with every answer that is still being read.
     open: Arc<()>,
 }
 
 /// A reserved place for a session that is about to begin. Dropping it releases the place.
 #[derive(Debug)]
-pub(crate) struct Place<'t> {
+pub(crate) struct Reservation<'t> {
     table: &'t SessionTable,
     name: String,
     /// The session that has to end for it.
-    pub(crate) ended: Option<String>,
+    pub(crate) evicted: Option<String>,
 }
 
 impl Peer {
@@ -78,8 +78,12 @@ impl SessionTable {
 
     /// Reserves a place for a session of a client, if possible. `is_there` tells which sessions
     /// have not ended by themselves.
-    pub(crate) fn reserve(&self, peer: Peer, is_there: impl Fn(&str) -> bool) -> Option<Place<'_>> {
-        let mut sessions = self.locked();
+    pub(crate) fn reserve(
+        &self,
+        peer: Peer,
+        is_there: impl Fn(&str) -> bool,
+    ) -> Option<Reservation<'_>> {
+        let mut sessions = self.lock_sessions();
         sessions.retain(|id, _| id.starts_with(PLACE) || is_there(id));
         let mut counts: BTreeMap<Peer, usize> = BTreeMap::new();
         for session in sessions.values() {
@@ -93,12 +97,12 @@ impl SessionTable {
                     !id.starts_with(PLACE)
                         && only.is_none_or(|own| session.peer == own)
                         && !session.is_open()
-                        && session.heard.elapsed() >= least
+                        && session.last_request.elapsed() >= least
                 })
-                .min_by_key(|it| it.1.heard)
+                .min_by_key(|it| it.1.last_request)
                 .map(|it| it.0.clone())
         };
-        let ended = if own >= self.most_of_one {
+        let evicted = if own >= self.most_of_one {
             Some(idle(Some(peer), IDLE)?)
         } else if sessions.len() >= self.most {
             // The client with the most sessions loses one to a client that has fewer.
@@ -107,41 +111,41 @@ impl SessionTable {
         } else {
             None
         };
-        if let Some(id) = &ended {
+        if let Some(id) = &evicted {
             sessions.remove(id);
         }
         let name = format!("{PLACE}{}", self.count.fetch_add(1, Ordering::Relaxed));
-        let session = Session { peer, heard: Instant::now(), open: Arc::new(()) };
+        let session = Session { peer, last_request: Instant::now(), open: Arc::new(()) };
         sessions.insert(name.clone(), session);
-        Some(Place { table: self, name, ended })
+        Some(Reservation { table: self, name, evicted })
     }
 
     /// Records a request of a session; the returned value is kept while its answer is being read.
     pub(crate) fn record_request(&self, id: &str) -> Option<Arc<()>> {
-        let mut sessions = self.locked();
+        let mut sessions = self.lock_sessions();
         let session = sessions.get_mut(id)?;
-        session.heard = Instant::now();
+        session.last_request = Instant::now();
         Some(session.open.clone())
     }
 
-    fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
+    fn lock_sessions(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
         lock(&self.sessions)
     }
 }
 
-impl Place<'_> {
+impl Reservation<'_> {
     /// Assigns it to the session that has begun.
     pub(crate) fn settle(self, id: &str) {
-        let mut sessions = self.table.locked();
+        let mut sessions = self.table.lock_sessions();
         if let Some(session) = sessions.remove(&self.name) {
             sessions.insert(id.to_owned(), session);
         }
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        self.table.locked().remove(&self.name);
+        self.table.lock_sessions().remove(&self.name);
     }
 }
 
@@ -156,36 +160,39 @@ const PLACE: &str = "place ";
 
 /// Returns the user at the other end of a local connection, from the kernel's list.
 fn user(client: SocketAddr, server: SocketAddr) -> Option<u32> {
-    let is_it = |text: &str, own: SocketAddr| {
-        let (address, port) = text.split_once(':')?;
-        let port = u16::from_str_radix(port, 16).ok()?;
-        Some(port == own.port() && kernel_forms(own.ip()).contains(&address.to_owned()))
-    };
     ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|path| {
         let text = fs::read_to_string(path).ok()?;
         text.lines().skip(1).find_map(|line| {
             let mut fields = line.split_ascii_whitespace().skip(1);
             let (local, remote) = (fields.next()?, fields.next()?);
             let user = fields.nth(4)?.parse().ok()?;
-            (is_it(local, client)? && is_it(remote, server)?).then_some(user)
+            (is_address(local, client)? && is_address(remote, server)?).then_some(user)
         })
     })
+}
+
+/// Returns whether an address in the kernel's list is this one; `None` if it is malformed.
+fn is_address(text: &str, own: SocketAddr) -> Option<bool> {
+    let (address, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    Some(port == own.port() && kernel_forms(own.ip()).contains(&address.to_owned()))
 }
 
 /// Returns the forms in which the kernel may write an address: native byte order, four bytes at a
 /// time.
 fn kernel_forms(address: IpAddr) -> Vec<String> {
-    let words = |bytes: &[u8]| -> String {
-        let word = |it: &[u8]| u32::from_ne_bytes([it[0], it[1], it[2], it[3]]);
-        bytes.chunks_exact(4).map(|it| format!("{:08X}", word(it))).collect()
-    };
     match address {
-        IpAddr::V4(it) => vec![words(&it.octets()), words(&it.to_ipv6_mapped().octets())],
+        IpAddr::V4(it) => vec![hex_words(&it.octets()), hex_words(&it.to_ipv6_mapped().octets())],
         IpAddr::V6(it) => {
-            let plain = it.to_ipv4_mapped().map(|it| words(&it.octets()));
-            std::iter::once(words(&it.octets())).chain(plain).collect()
+            let mapped = it.to_ipv4_mapped().map(|it| hex_words(&it.octets()));
+            std::iter::once(hex_words(&it.octets())).chain(mapped).collect()
         }
     }
+}
+
+fn hex_words(bytes: &[u8]) -> String {
+    let words = bytes.as_chunks().0.iter();
+    words.map(|it| format!("{:08X}", u32::from_ne_bytes(*it))).collect()
 }
 
 #[cfg(test)]
@@ -201,12 +208,12 @@ mod tests {
     /// Begins a session; returns the one that ended for it, or `None` if no place was left.
     fn begin(table: &SessionTable, peer: Peer, id: &str) -> Option<Option<String>> {
         let place = table.reserve(peer, |_| true)?;
-        let ended = place.ended.clone();
+        let evicted = place.evicted.clone();
         place.settle(id);
-        Some(ended)
+        Some(evicted)
     }
 
-    fn ended(id: &str) -> Option<Option<String>> {
+    fn evicted(id: &str) -> Option<Option<String>> {
         Some(Some(id.to_owned()))
     }
 
@@ -220,7 +227,7 @@ mod tests {
         assert_eq!(begin(&table, peer(2), "e"), Some(None));
         // No place is left: the client with the most sessions loses the one idle for longest.
         let reading = table.record_request("a");
-        assert_eq!(begin(&table, peer(3), "f"), ended("b"));
+        assert_eq!(begin(&table, peer(3), "f"), evicted("b"));
         drop(reading);
         assert_eq!(begin(&table, peer(2), "g"), None, "both would have as many");
     }
@@ -230,17 +237,17 @@ mod tests {
         let table = SessionTable::new(10, 2);
         begin(&table, peer(1), "a");
         begin(&table, peer(1), "b");
-        for session in table.locked().values_mut() {
-            session.heard -= 2 * IDLE;
+        for session in table.lock_sessions().values_mut() {
+            session.last_request -= 2 * IDLE;
         }
         let reading = table.record_request("a");
-        table.locked().get_mut("a").unwrap().heard -= 4 * IDLE;
-        assert_eq!(begin(&table, peer(1), "c"), ended("b"));
+        table.lock_sessions().get_mut("a").unwrap().last_request -= 4 * IDLE;
+        assert_eq!(begin(&table, peer(1), "c"), evicted("b"));
         assert_eq!(begin(&table, peer(1), "d"), None);
         drop(reading);
-        assert_eq!(begin(&table, peer(1), "d"), ended("a"));
+        assert_eq!(begin(&table, peer(1), "d"), evicted("a"));
         drop(table.reserve(peer(1), |_| false).unwrap());
-        assert!(table.locked().is_empty());
+        assert!(table.lock_sessions().is_empty());
     }
 
     #[test]

@@ -64,13 +64,13 @@ impl SkillServer {
     }
 
     /// Returns a server for another client, with the same skills and tools.
-    pub(crate) fn for_another(&self) -> Self {
+    pub(crate) fn for_client(&self) -> Self {
         Self { watch: self.watch.clone(), ..Self::new(self.served.clone()) }
     }
 
     /// Builds the index ahead of the first search, and watches the library if clients are notified
     /// of changes.
-    pub(crate) fn set_out(&self) -> Option<WatchHandle> {
+    pub(crate) fn start(&self) -> Option<WatchHandle> {
         let library = self.served.library();
         tokio::task::spawn_blocking(move || drop(matches(&library, "anything", 1)));
         self.watch.as_ref().map(|it| it.follow(&self.served))
@@ -78,7 +78,7 @@ impl SkillServer {
 
     /// Returns the capabilities of the server.
     fn capabilities(&self) -> ServerCapabilities {
-        let ServeOptions { prompts, resources, .. } = self.served.telling;
+        let ServeOptions { prompts, resources, .. } = self.served.options;
         let mut all = ServerCapabilities::builder()
             .enable_tools()
             .enable_prompts()
@@ -100,17 +100,17 @@ impl SkillServer {
 
     /// Rejects a request for prompts if none are offered.
     fn with_prompts(&self, method: &str) -> Result<(), ErrorData> {
-        if self.served.telling.prompts { Ok(()) } else { Err(no_method(method)) }
+        if self.served.options.prompts { Ok(()) } else { Err(no_method(method)) }
     }
 
     /// Rejects a request for resources if none are offered.
     fn with_resources(&self, method: &str) -> Result<(), ErrorData> {
-        if self.served.telling.resources { Ok(()) } else { Err(no_method(method)) }
+        if self.served.options.resources { Ok(()) } else { Err(no_method(method)) }
     }
 
     /// Returns the client as a listener for changes.
     fn listener(&self, watch: &Watch, peer: Peer<RoleServer>) -> &Listener {
-        self.listener.get_or_init(|| watch.greet(peer))
+        self.listener.get_or_init(|| watch.add_client(peer))
     }
 }
 
@@ -248,7 +248,7 @@ impl ServerHandler for SkillServer {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let Some(watch) = self.watch.as_ref().filter(|_| self.served.telling.resources) else {
+        let Some(watch) = self.watch.as_ref().filter(|_| self.served.options.resources) else {
             return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
         };
         let listener = self.listener(watch, context.peer);

@@ -36,7 +36,7 @@ use crate::server::{frame, skill_server::SkillServer};
 const AT_ONCE: usize = 64;
 /// The maximum number of further requests that are queued, so that a cancellation behind them is
 /// still read. Together they are no longer than two messages may be.
-const HELD: usize = 256;
+const QUEUED: usize = 256;
 /// The maximum number of messages not yet read by the client; no further ones are produced until it
 /// reads.
 const UNREAD: usize = 16;
@@ -68,7 +68,7 @@ pub async fn serve_stdio(
 ) -> Result<(), ServeError> {
     let mut stop = pin!(stop);
     let lines = Lines::new();
-    let deserted = lines.deserted.clone();
+    let output_closed = lines.output_closed.clone();
     let running = tokio::select! {
         begun = server.serve(lines) => match begun {
             Ok(running) => running,
@@ -82,12 +82,12 @@ pub async fn serve_stdio(
         () = &mut stop => return Ok(()),
     };
     // Only after the client has its first answer, which is the most urgent one.
-    let _following = running.service().set_out();
+    let _following = running.service().start();
     let cancellation = running.cancellation_token();
     let mut ended = pin!(running.waiting());
     let ended = tokio::select! {
         ended = &mut ended => ended,
-        () = deserted.notified() => {
+        () = output_closed.notified() => {
             cancellation.cancel();
             ended.await
         }
@@ -111,21 +111,21 @@ struct Lines {
     /// Whether the client has begun; until then, other messages are ignored.
     has_begun: bool,
     /// Requests that wait for others to finish, with their size in bytes.
-    held: VecDeque<(usize, ClientJsonRpcMessage)>,
+    queued: VecDeque<(usize, ClientJsonRpcMessage)>,
     /// The pending error answer to an invalid message.
     refusal: Option<Box<JsonRpcError>>,
     running: Arc<OpenRequests>,
     output: Option<mpsc::Sender<Vec<u8>>>,
     writing: Option<JoinHandle<()>>,
     /// Notified when the output is no longer read.
-    deserted: Arc<Notify>,
+    output_closed: Arc<Notify>,
 }
 
 /// The requests in progress.
 #[derive(Default)]
 struct OpenRequests {
     ids: Mutex<HashSet<RequestId>>,
-    one_is_done: Notify,
+    one_is_finished: Notify,
 }
 
 /// A line of input.
@@ -139,20 +139,20 @@ impl Lines {
     fn new() -> Self {
         let (input, output) = stdio_pipes();
         let (sender, lines) = mpsc::channel(UNREAD);
-        let deserted = Arc::new(Notify::new());
-        let writing = tokio::spawn(write(output, lines, deserted.clone()));
+        let output_closed = Arc::new(Notify::new());
+        let writing = tokio::spawn(write(output, lines, output_closed.clone()));
         Self {
             input: BufReader::new(input),
             line: Vec::new(),
             is_skipping: false,
             has_ended: false,
             has_begun: false,
-            held: VecDeque::new(),
+            queued: VecDeque::new(),
             refusal: None,
             running: Arc::default(),
             output: Some(sender),
             writing: Some(writing),
-            deserted,
+            output_closed,
         }
     }
 
@@ -181,35 +181,35 @@ impl Lines {
     }
 
     /// Accepts a line, and returns a message to be handled at once.
-    fn take(&mut self, read: ReadLine) -> Option<ClientJsonRpcMessage> {
+    fn accept_line(&mut self, read: ReadLine) -> Option<ClientJsonRpcMessage> {
         let line = std::mem::take(&mut self.line);
         match read {
             ReadLine::End => self.has_ended = true,
             ReadLine::TooLong => self.refusal = Some(frame::too_long().into()),
             ReadLine::Line if line.trim_ascii().is_empty() => {}
             ReadLine::Line => match frame::read(line.trim_ascii()) {
-                Ok(message) => return self.admit(line.len(), message),
+                Ok(message) => return self.accept_message(line.len(), message),
                 Err(refusal) => self.refusal = refusal,
             },
         }
         None
     }
 
-    fn admit(
+    fn accept_message(
         &mut self,
         length: usize,
         message: ClientJsonRpcMessage,
     ) -> Option<ClientJsonRpcMessage> {
         match &message {
             ClientJsonRpcMessage::Request(request) => {
-                let is_held = self.held.iter().any(|it| id(&it.1) == Some(&request.id));
-                if is_held || self.running.ids().contains(&request.id) {
+                let is_queued = self.queued.iter().any(|it| id(&it.1) == Some(&request.id));
+                if is_queued || self.running.ids().contains(&request.id) {
                     let error = ErrorData::invalid_request("the `id` is in use", None);
                     // The error has no id, so that it is not taken for the answer to the first
                     // request.
                     self.refusal = Some(JsonRpcError::new(None, error).into());
                 } else {
-                    self.held.push_back((length, message));
+                    self.queued.push_back((length, message));
                 }
                 return None;
             }
@@ -219,8 +219,8 @@ impl Lines {
             }) => {
                 // A cancelled request is not answered.
                 if let Some(cancelled) = &cancelled.params.request_id {
-                    self.held.retain(|it| id(&it.1) != Some(cancelled));
-                    self.running.done(cancelled);
+                    self.queued.retain(|it| id(&it.1) != Some(cancelled));
+                    self.running.finish(cancelled);
                 }
             }
             _ => {}
@@ -234,10 +234,10 @@ impl Lines {
         if ids.len() >= AT_ONCE {
             return None;
         }
-        let (_, message) = self.held.pop_front()?;
+        let (_, message) = self.queued.pop_front()?;
         ids.extend(id(&message).cloned());
         drop(ids);
-        self.has_begun |= begins(&message);
+        self.has_begun |= begins_conversation(&message);
         Some(message)
     }
 }
@@ -252,8 +252,7 @@ impl Transport<RoleServer> for Lines {
         let (output, running) = (self.output.clone(), self.running.clone());
         async move {
             let line = line(&message)?;
-            let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-            let output = output.ok_or_else(gone)?;
+            let output = output.ok_or(io::ErrorKind::BrokenPipe)?;
             let room = output.reserve().await;
             let answered = match &message {
                 ServerJsonRpcMessage::Response(response) => Some(&response.id),
@@ -262,16 +261,16 @@ impl Transport<RoleServer> for Lines {
             };
             // After the answer, the client may reuse the id.
             if let Some(id) = answered {
-                running.done(id);
+                running.finish(id);
             }
-            room.map_err(|_| gone())?.send(line);
+            room.map_err(|_| io::ErrorKind::BrokenPipe)?.send(line);
             Ok(())
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         // This future is dropped whenever another event comes first: nothing that was read may be
-        // held in a local variable across an await.
+        // kept in a local variable across an await.
         loop {
             let output = self.output.as_ref()?;
             if let Some(refusal) = &self.refusal {
@@ -282,20 +281,20 @@ impl Transport<RoleServer> for Lines {
             if let Some(message) = self.next() {
                 return Some(message);
             }
-            if self.has_ended && self.held.is_empty() {
-                if is_deserted() {
-                    self.deserted.notify_one();
+            if self.has_ended && self.queued.is_empty() {
+                if is_output_closed() {
+                    self.output_closed.notify_one();
                 }
                 return None;
             }
-            let length = self.held.iter().map(|it| it.0).sum::<usize>();
-            let has_room = self.held.len() < HELD && length < frame::LONGEST;
+            let length = self.queued.iter().map(|it| it.0).sum::<usize>();
+            let has_room = self.queued.len() < QUEUED && length < frame::LONGEST;
             let running = self.running.clone();
             let read = tokio::select! {
                 read = self.read(), if has_room && !self.has_ended => read.unwrap_or(ReadLine::End),
-                () = running.one_is_done.notified() => continue,
+                () = running.one_is_finished.notified() => continue,
             };
-            if let Some(message) = self.take(read) {
+            if let Some(message) = self.accept_line(read) {
                 return Some(message);
             }
         }
@@ -315,17 +314,21 @@ impl OpenRequests {
         lock(&self.ids)
     }
 
-    fn done(&self, id: &RequestId) {
+    fn finish(&self, id: &RequestId) {
         self.ids().remove(id);
-        self.one_is_done.notify_one();
+        self.one_is_finished.notify_one();
     }
 }
 
 /// Writes lines until there are no more, or the output is no longer read.
-async fn write(mut output: StdioWriter, mut lines: mpsc::Receiver<Vec<u8>>, deserted: Arc<Notify>) {
+async fn write(
+    mut output: StdioWriter,
+    mut lines: mpsc::Receiver<Vec<u8>>,
+    output_closed: Arc<Notify>,
+) {
     while let Some(line) = lines.recv().await {
         if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
-            deserted.notify_one();
+            output_closed.notify_one();
             return;
         }
     }
@@ -345,7 +348,7 @@ fn id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
 }
 
 /// Whether a request begins a conversation: `initialize`, or one that carries the same information.
-fn begins(message: &ClientJsonRpcMessage) -> bool {
+fn begins_conversation(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else { return false };
     match &request.request {
         ClientRequest::InitializeRequest(_) => true,
@@ -361,7 +364,7 @@ fn begins(message: &ClientJsonRpcMessage) -> bool {
 }
 
 /// Whether the reader of our output is gone.
-fn is_deserted() -> bool {
+fn is_output_closed() -> bool {
     let stdout = io::stdout();
     let mut output = [PollFd::new(&stdout, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

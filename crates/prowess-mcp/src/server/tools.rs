@@ -6,7 +6,7 @@ use prowess::{Marker, Skill, UsedSkill, visible};
 use prowess_runtime::{
     Outcome, OutcomeStatus,
     outcome::{FoundSkills, SkillFilePart, ToolOutput},
-    skill::Active,
+    skill::ActiveSkills,
     text::make_visible,
     tool::ToolFormat,
 };
@@ -19,17 +19,19 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use crate::server::{media_type::media_type, publishable::base, server_state::ServerState, uri};
+use crate::server::{
+    media_type::media_type, publishable::skill_uri, server_state::ServerState, uri,
+};
 
 /// The hint for clients that cannot open the files of a skill by path.
 pub(crate) const READER: &str = "`read_skill_file` reads these files.";
 
 /// Lists all of them at once.
 pub(crate) fn list(served: &ServerState) -> Result<ListToolsResult, ErrorData> {
-    let told = served.toolbox.tools().iter().filter_map(|it| ToolFormat::Mcp.format(&**it));
-    let tools: Result<Vec<Tool>, _> = told.map(serde_json::from_value).collect();
+    let formats = served.toolbox.tools().iter().filter_map(|it| ToolFormat::Mcp.format(&**it));
+    let tools: Result<Vec<Tool>, _> = formats.map(serde_json::from_value).collect();
     let tools = tools.map_err(|it| ErrorData::internal_error(it.to_string(), None))?;
-    Ok(ListToolsResult::with_all_items(tools.into_iter().map(titled).collect()))
+    Ok(ListToolsResult::with_all_items(tools.into_iter().map(with_title).collect()))
 }
 
 /// Calls a tool. Every outcome is a result that the model reads; only an unknown tool is a protocol
@@ -46,14 +48,14 @@ pub(crate) async fn call(
     let library = served.library();
     let named = input.get("name").or_else(|| input.get("skill_name")).and_then(Value::as_str);
     // A client that does not receive paths cannot find them by guessing either.
-    if let Some(path) = named.filter(|it| it.contains('/') && !served.telling.folders) {
+    if let Some(path) = named.filter(|it| it.contains('/') && !served.options.folders) {
         let text = format!("skill `{path}` not found");
         let text = served.marker.defuse(&visible(&text)).into_owned();
         return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
     }
     let skill = named.and_then(|it| library.get(it)).cloned();
     // Calls are not assigned to conversations, so no call depends on skills that another activated.
-    let active = Arc::new(Active::new(Arc::new(library)));
+    let active = Arc::new(ActiveSkills::new(Arc::new(library)));
     let outcome = active.within(served.toolbox.call_tool(tool, input)).await;
     let is_skill_text = tool.is_skill_text(&outcome);
     let result = result(served, skill.as_ref(), &outcome, is_skill_text);
@@ -61,19 +63,19 @@ pub(crate) async fn call(
 }
 
 /// Adds the title for users, and the annotations for clients.
-fn titled(tool: Tool) -> Tool {
-    let looks = |title: &str| (title.to_owned(), ToolAnnotations::new().read_only(true));
-    let (title, annotations) = match &*tool.name {
-        "find_skills" => looks("Find skills"),
-        "use_skill" => looks("Use a skill"),
-        "read_skill_file" => looks("Read a file of a skill"),
-        "run_skill" => {
-            let runs = ToolAnnotations::new().read_only(false).destructive(false);
-            ("Run a skill".to_owned(), runs)
-        }
+fn with_title(tool: Tool) -> Tool {
+    let (title, is_read_only) = match &*tool.name {
+        "find_skills" => ("Find skills", true),
+        "use_skill" => ("Use a skill", true),
+        "read_skill_file" => ("Read a file of a skill", true),
+        "run_skill" => ("Run a skill", false),
         _ => return tool,
     };
-    tool.with_title(title).with_annotations(annotations.open_world(false))
+    let mut annotations = ToolAnnotations::new().read_only(is_read_only).open_world(false);
+    if !is_read_only {
+        annotations = annotations.destructive(false);
+    }
+    tool.with_title(title).with_annotations(annotations)
 }
 
 /// Returns the result of a call, as the model reads it.
@@ -90,12 +92,12 @@ fn result(
         false => told(served.marker.defuse(&visible(&text)).into_owned()),
     };
     if outcome.status != OutcomeStatus::Ok {
-        return CallToolResult::error(vec![told_by_skill(wrong(outcome))]);
+        return CallToolResult::error(vec![told_by_skill(error_text(outcome))]);
     }
     if let Some(plan) = &outcome.plan {
         let mut text = "Nothing was run. These are the calls that the skill plans:\n".to_owned();
         for step in plan {
-            text += &format!("{}. {} {}\n", step.step, step.tool, json!(step.params));
+            text += &format!("{step}\n");
         }
         return CallToolResult::success(vec![told_by_skill(text)]);
     }
@@ -111,10 +113,10 @@ fn result(
             result
         }
         (Some(ToolOutput::UsedSkill(skill)), _) => {
-            CallToolResult::success(vec![told_by_skill(used(skill))])
+            CallToolResult::success(vec![told_by_skill(skill_text(skill))])
         }
         (Some(ToolOutput::SkillFile(part)), _) => {
-            CallToolResult::success(read(skill, part, told, &served.marker))
+            CallToolResult::success(file_content(skill, part, told, &served.marker))
         }
         (_, Value::String(text)) => CallToolResult::success(vec![told_by_skill(text)]),
         (_, Value::Null) => CallToolResult::success(vec![told_by_skill(outcome_json(outcome))]),
@@ -130,7 +132,7 @@ fn outcome_json(outcome: &Outcome) -> String {
 }
 
 /// Returns the error and its hint; if something ran, everything known about it.
-pub(crate) fn wrong(outcome: &Outcome) -> String {
+pub(crate) fn error_text(outcome: &Outcome) -> String {
     if outcome.stdout.is_some() || outcome.stderr.is_some() {
         return outcome_json(outcome);
     }
@@ -142,11 +144,11 @@ pub(crate) fn wrong(outcome: &Outcome) -> String {
 fn list_matches(FoundSkills { skills, total }: &FoundSkills, marker: &Marker) -> String {
     let text = match (skills.first(), total) {
         (_, 0) => return "There are no skills.".to_owned(),
-        (None, _) => return format!("No skill fits, of {total} in all. Try other words."),
+        (None, _) => return format!("None of the {total} skills matches. Try other words."),
         (Some(first), _) if first.level == "metadata" => {
-            format!("No skill clearly fits. The nearest of {total}:\n")
+            format!("No skill clearly matches. The closest of {total} skills:\n")
         }
-        _ => format!("Best first, of {total} skills:\n"),
+        _ => format!("The best matches of {total} skills:\n"),
     };
     let mut lines = String::new();
     for it in skills {
@@ -160,7 +162,7 @@ fn list_matches(FoundSkills { skills, total }: &FoundSkills, marker: &Marker) ->
 }
 
 /// Returns the instructions verbatim, without escaping.
-fn used(used: &UsedSkill) -> String {
+fn skill_text(used: &UsedSkill) -> String {
     let text = used.to_string();
     let text = visible(&text);
     match used {
@@ -173,7 +175,7 @@ fn used(used: &UsedSkill) -> String {
 
 /// Returns a part of a file: text verbatim, anything else in base64; and how to continue if there
 /// is more.
-fn read(
+fn file_content(
     skill: Option<&Skill>,
     part: &SkillFilePart,
     told: impl Fn(String) -> ContentBlock,
@@ -184,7 +186,7 @@ fn read(
         (_, Some(bytes)) => {
             let path = visible(&part.path);
             let path = path.strip_prefix("./").unwrap_or(&path);
-            let uri = skill.map(|it| uri::below(&base(it), path)).unwrap_or_default();
+            let uri = skill.map(|it| uri::child_uri(&skill_uri(it), path)).unwrap_or_default();
             let blob = ResourceContents::blob(bytes.clone(), uri);
             vec![ContentBlock::resource(blob.with_mime_type(media_type(path, false)))]
         }
@@ -192,7 +194,7 @@ fn read(
     };
     if let Some(next) = part.next_offset {
         let size = part.size;
-        content.push(told(format!("It has {size} bytes and goes on at `offset` {next}.")));
+        content.push(told(format!("The file has {size} bytes; read on at `offset` {next}.")));
     }
     content
 }

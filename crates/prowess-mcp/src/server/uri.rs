@@ -29,12 +29,12 @@ impl Uri {
         if authority.contains(['@', ':']) {
             return Err("it has a user or a port");
         }
-        rest.split('/').map(part).collect::<Result<_, _>>().map(Self)
+        rest.split('/').map(decode_segment).collect::<Result<_, _>>().map(Self)
     }
 }
 
 /// Decodes a segment of a URI.
-fn part(written: &str) -> Result<String, &'static str> {
+fn decode_segment(written: &str) -> Result<String, &'static str> {
     let text = percent_decoded(written)?;
     if is_name(&text) { Ok(text) } else { Err("it contains an invalid file name") }
 }
@@ -48,18 +48,18 @@ fn is_name(part: &str) -> bool {
 }
 
 /// Whether a path within a skill can be expressed as a URI.
-pub(crate) fn can_tell(path: &str) -> bool {
+pub(crate) fn is_valid_path(path: &str) -> bool {
     path.split('/').all(is_name)
 }
 
 /// Returns the URI of a scope or a skill.
-pub(crate) fn top(name: &str) -> String {
-    below("skill:/", name)
+pub(crate) fn root_uri(name: &str) -> String {
+    child_uri("skill:/", name)
 }
 
 /// Returns the URI of a path below another URI; everything but letters, digits and `-._~` is
 /// escaped.
-pub(crate) fn below(base: &str, path: &str) -> String {
+pub(crate) fn child_uri(base: &str, path: &str) -> String {
     let mut uri = base.to_owned();
     for part in path.split('/').filter(|it| !it.is_empty()) {
         uri.push('/');
@@ -84,9 +84,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn every_path_survives_a_round_trip() {
         for path in ["SKILL.md", "a/b/c.txt", "my file (1).md", "é/%2F?#.md", "a:b@c", "..."] {
-            let uri = below("skill://project/one", path);
+            let uri = child_uri("skill://project/one", path);
             assert!(uri.bytes().all(|it| it.is_ascii_graphic()), "{uri}");
             assert_eq!(read(&uri).map(|it| it[2..].join("/")), Ok(path.to_owned()), "{uri}");
         }

@@ -40,19 +40,19 @@ const LONGEST: usize = 512;
 pub(crate) struct Watch {
     listeners: Mutex<Vec<Weak<Listener>>>,
     /// The last stamp of each URI that has a subscription.
-    seen: Mutex<BTreeMap<String, Option<u64>>>,
+    stamps: Mutex<BTreeMap<String, Option<u64>>>,
 }
 
 /// A listener for changes, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    voice: Voice,
+    notifier: Notifier,
     uris: Mutex<BTreeSet<String>>,
 }
 
 /// The channel of notifications.
 #[derive(Debug)]
-enum Voice {
+enum Notifier {
     /// All notifications, for clients with a handshake.
     Peer(Peer<RoleServer>),
     /// The requested notifications, as long as the request runs.
@@ -85,10 +85,10 @@ impl Watch {
                 let after = libraries.borrow_and_update().clone();
                 let (watch_again, last) =
                     (watch.clone(), std::mem::replace(&mut before, after.clone()));
-                let change = move |served: &ServerState| {
+                let checked = served.work(move |served: &ServerState| {
                     Ok(watch_again.check_changes(served, &last, &after))
-                };
-                if let Ok(change) = served.work(change).await {
+                });
+                if let Ok(change) = checked.await {
                     watch.notify(&Arc::new(change));
                 }
             }
@@ -97,8 +97,8 @@ impl Watch {
     }
 
     /// Adds a client that has finished its handshake.
-    pub(crate) fn greet(&self, peer: Peer<RoleServer>) -> Arc<Listener> {
-        self.add(Voice::Peer(peer), BTreeSet::new())
+    pub(crate) fn add_client(&self, peer: Peer<RoleServer>) -> Arc<Listener> {
+        self.add(Notifier::Peer(peer), BTreeSet::new())
     }
 
     /// Returns as much of a client's subscription as the limits allow.
@@ -108,15 +108,15 @@ impl Watch {
         requested: &SubscriptionFilter,
     ) -> SubscriptionFilter {
         let mut accepted = requested.clone();
-        if !served.telling.prompts {
+        if !served.options.prompts {
             accepted.prompts_list_changed = None;
         }
-        if !served.telling.resources {
+        if !served.options.resources {
             (accepted.resources_list_changed, accepted.resource_subscriptions) = (None, None);
         }
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|it| it.len() <= LONGEST);
-            uris.truncate(MOST.min(self.room()));
+            uris.truncate(MOST.min(self.remaining_subscriptions()));
             // They are read here, because a change after the client was told that it is accepted
             // must not be missed.
             uris.iter().for_each(|it| self.remember(it, stamp(served, it).ok()));
@@ -127,8 +127,8 @@ impl Watch {
     /// Sends a client the requested notifications, until it cancels.
     pub(crate) async fn listen(&self, context: SubscriptionContext) {
         let uris = context.accepted().resource_subscriptions.iter().flatten().cloned();
-        let voice = Voice::Subscription(context.sink().clone());
-        let _listener = self.add(voice, uris.collect());
+        let notifier = Notifier::Subscription(context.sink().clone());
+        let _listener = self.add(notifier, uris.collect());
         context.cancelled().await;
     }
 
@@ -140,7 +140,7 @@ impl Watch {
         uri: String,
     ) -> Result<(), ErrorData> {
         let own = lock(&listener.uris).len();
-        if own >= MOST || self.room() == 0 {
+        if own >= MOST || self.remaining_subscriptions() == 0 {
             return Err(ErrorData::invalid_params("too many resources are subscribed to", None));
         }
         if uri.len() > LONGEST {
@@ -157,8 +157,8 @@ impl Watch {
         Ok(())
     }
 
-    fn add(&self, voice: Voice, uris: BTreeSet<String>) -> Arc<Listener> {
-        let listener = Arc::new(Listener { voice, uris: Mutex::new(uris) });
+    fn add(&self, notifier: Notifier, uris: BTreeSet<String>) -> Arc<Listener> {
+        let listener = Arc::new(Listener { notifier, uris: Mutex::new(uris) });
         let mut listeners = lock(&self.listeners);
         listeners.retain(|it| it.strong_count() > 0);
         listeners.push(Arc::downgrade(&listener));
@@ -166,17 +166,17 @@ impl Watch {
     }
 
     fn remember(&self, uri: &str, stamp: Option<u64>) {
-        lock(&self.seen).entry(uri.to_owned()).or_insert(stamp);
+        lock(&self.stamps).entry(uri.to_owned()).or_insert(stamp);
     }
 
     /// Returns the number of further resources that can be subscribed to.
-    fn room(&self) -> usize {
-        let mut seen = lock(&self.seen);
-        if seen.len() >= MOST_OF_ALL {
+    fn remaining_subscriptions(&self) -> usize {
+        let mut stamps = lock(&self.stamps);
+        if stamps.len() >= MOST_OF_ALL {
             let wanted = self.subscribed_uris();
-            seen.retain(|uri, _| wanted.contains(uri));
+            stamps.retain(|uri, _| wanted.contains(uri));
         }
-        MOST_OF_ALL.saturating_sub(seen.len())
+        MOST_OF_ALL.saturating_sub(stamps.len())
     }
 
     fn subscribed_uris(&self) -> BTreeSet<String> {
@@ -191,13 +191,13 @@ impl Watch {
     fn check_changes(&self, served: &ServerState, before: &Library, after: &Library) -> Change {
         let found = self.subscribed_uris().into_iter().map(|it| (stamp(served, &it).ok(), it));
         let found: BTreeMap<String, Option<u64>> = found.map(|(stamp, uri)| (uri, stamp)).collect();
-        let last = std::mem::replace(&mut *lock(&self.seen), found.clone());
+        let last = std::mem::replace(&mut *lock(&self.stamps), found.clone());
         let updated = found
             .into_iter()
             .filter(|(uri, stamp): &(String, Option<u64>)| last.get(uri) != Some(stamp))
             .map(|it| it.0)
             .collect();
-        let ServeOptions { prompts, resources, .. } = served.telling;
+        let ServeOptions { prompts, resources, .. } = served.options;
         Change {
             resources,
             prompts: prompts && !listed_data(before).eq(listed_data(after)),
@@ -224,8 +224,8 @@ impl Listener {
     async fn notify(&self, change: &Change) {
         let updated: Vec<String> =
             lock(&self.uris).intersection(&change.updated).cloned().collect();
-        match &self.voice {
-            Voice::Peer(peer) => {
+        match &self.notifier {
+            Notifier::Peer(peer) => {
                 if change.resources {
                     let _ = peer.notify_resource_list_changed().await;
                 }
@@ -237,7 +237,7 @@ impl Listener {
                     let _ = peer.notify_resource_updated(update).await;
                 }
             }
-            Voice::Subscription(sink) => {
+            Notifier::Subscription(sink) => {
                 if change.resources {
                     let _ = sink.notify_resource_list_changed().await;
                 }

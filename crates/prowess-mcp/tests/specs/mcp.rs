@@ -52,7 +52,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
         assert!(confidences[0] > 0.5 && confidences.is_sorted_by(|a, b| a >= b), "{confidences:?}");
         assert_eq!(found["skills"][0]["level"], "full");
         let text = told(&result);
-        assert!(text.starts_with("Best first, of 32 skills:\n- zebra ("), "{text}");
+        assert!(text.starts_with("The best matches of 32 skills:\n- zebra ("), "{text}");
         assert!(text.contains("%, full): Paints stripes on horses."), "{text}");
         // Structured content matches the schema.
         let tools = client.request("tools/list", json!({}));
@@ -72,13 +72,16 @@ mod three_tools_are_enough_for_any_number_of_skills {
         let world = many(5);
         let client = McpClient::new(&world);
         let result = client.call("find_skills", json!({"query": "xyzzy plugh"}));
-        assert_eq!(told(&result), "No skill fits, of 5 in all. Try other words.");
+        assert_eq!(told(&result), "None of the 5 skills matches. Try other words.");
         assert_eq!(result["structuredContent"], json!({"skills": [], "total": 5}));
         let text = told(&client.call(
             "find_skills",
             json!({"query": "the number of birds of prey in Peru, by region"}),
         ));
-        assert!(text.starts_with("No skill clearly fits. The nearest of 5:\n- skill-00"), "{text}");
+        assert!(
+            text.starts_with("No skill clearly matches. The closest of 5 skills:\n- skill-00"),
+            "{text}"
+        );
         let world = World::new();
         let none = McpClient::new(&world);
         assert_eq!(told(&none.call("find_skills", json!({"query": "x"}))), "There are no skills.");
@@ -144,7 +147,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
                 assert!(rounds > 1);
                 break;
             };
-            let said = format!("It has {} bytes and goes on at `offset` {offset}.", long.len());
+            let said = format!("The file has {} bytes; read on at `offset` {offset}.", long.len());
             assert_eq!(more, said);
         }
         assert_eq!(all, long);

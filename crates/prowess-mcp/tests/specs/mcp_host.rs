@@ -7,7 +7,7 @@ use prowess_runtime::{
     Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, Tool, Toolbox,
     approval::{ApproveAll, Approver},
     policy::{Decision, PolicyRule},
-    skill::{Active, RemoteSkills},
+    skill::{ActiveSkills, RemoteSkills},
     tools::UseSkill,
 };
 use prowess_testing::{
@@ -215,7 +215,7 @@ mod a_model_takes_up_what_somebody_has_approved {
         assert_eq!(told["document"], document("one"));
         assert_eq!(told["files"], json!(["a b.md"]));
         assert_eq!(outcomes[2].output.as_ref().unwrap()["content"], "more");
-        let active = Arc::new(Active::new(Arc::new(Arc::new(World::new().load()))));
+        let active = Arc::new(ActiveSkills::new(Arc::new(Arc::new(World::new().load()))));
         let none =
             Runtime::new().unwrap().block_on(UseSkill { active }.call(json!({"name": "docs:one"})));
         assert_eq!(none.status, NotFound, "{none:?}");

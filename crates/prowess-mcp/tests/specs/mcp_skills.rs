@@ -277,7 +277,7 @@ mod a_skill_that_cannot_be_carried_says_why {
             (
                 "twice",
                 "---\nname: twice\ndescription: a\nx: 1\nx: 2\n---\n",
-                "`x` is there a second time",
+                "`x` appears a second time",
             ),
             ("padded", "---\nname: padded\ndescription: a\n--- \n", "two lines of exactly `---`"),
             (
@@ -308,7 +308,7 @@ mod a_skill_that_cannot_be_carried_says_why {
         assert_eq!(resources["resources"].as_array().unwrap().len(), 1, "{resources}");
         let others = [
             ("many", "", "more than 512 files"),
-            ("Not_Plain", "", "not one that the Agent Skills specification allows"),
+            ("Not_Plain", "", "not valid by the Agent Skills specification"),
             ("changed", "", "`name: changed`"),
         ];
         for (name, _, why) in cases.iter().chain(&others) {

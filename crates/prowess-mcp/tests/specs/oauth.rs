@@ -512,7 +512,7 @@ mod nobody_else_gets_a_code_or_a_token {
             assert!(site.says().tokens.is_empty());
         };
         chmod(&file, 0o644);
-        unused("others than you can read or change it");
+        unused("other users can read or change it");
         chmod(&file, 0o600);
         chmod(&user.world.path(LOGINS), 0o755);
         user.assert_lists();
@@ -537,6 +537,6 @@ mod nobody_else_gets_a_code_or_a_token {
         let folder = user.world.path(LOGINS);
         fs::rename(&folder, user.world.path("elsewhere")).unwrap();
         std::os::unix::fs::symlink(user.world.path("elsewhere"), &folder).unwrap();
-        unused("its directory is a link, or none");
+        unused("its directory is a link, or not a directory");
     }
 }

@@ -353,7 +353,7 @@ mod a_server_runs_with_the_programs_of_its_user {
         }
         stage.search.virtual_env = None;
         let outcome = stage.start(&module(Path::new("python3"))).unwrap_err();
-        assert!(message(&outcome).contains("no module `own_server`"), "{outcome:?}");
+        assert!(message(&outcome).contains("the module `own_server`"), "{outcome:?}");
     }
 
     #[test]
@@ -495,7 +495,7 @@ mod why_a_server_did_not_start_is_told {
         let own = stage.of_project(&json!({"command": "python3", "args": ["server.py"]}));
         let no = Arc::new(Asked::new(ApproverReply::No));
         let launcher = stage.launcher(no.clone());
-        for hint in ["nothing was done", "you have said no"] {
+        for hint in ["nothing was done", "you denied it earlier"] {
             let outcome = stage.runtime.block_on(launcher.connect(&own)).unwrap_err();
             assert_eq!(outcome.status, OutcomeStatus::Refused);
             assert!(message(&outcome).contains(hint), "{outcome:?}");

@@ -131,8 +131,8 @@ mod a_skill_describes_its_servers {
         assert_eq!(servers.len(), 16, "{servers:?}");
         assert_eq!((&*servers[0].name, &*servers[1].name), ("good", "Good!"));
         for (file, words) in [
-            (".mcp.json", "`inputs` is not known"),
-            (".mcp.json", "`trust` is not known"),
+            (".mcp.json", "unknown key `inputs`"),
+            (".mcp.json", "unknown key `trust`"),
             ("mcp/a.json", "not JSON"),
             ("mcp/b.json", "not a JSON object"),
             ("mcp/c.json", "more than 65536 bytes"),
@@ -147,9 +147,12 @@ mod a_skill_describes_its_servers {
             ("mcp/d.json", "`both` is not started: it has both `command` and `url`"),
             ("mcp/d.json", "`twice` is not started: it has more than one address"),
             ("mcp/d.json", "`heads` is not started: `headers` is not an object of texts"),
-            ("mcp/d.json", "`lines` is not started: `url` and `headers` are of one line each"),
-            ("mcp/d.json", "`sse` is not started: `sse` is what MCP had before `http`"),
-            ("mcp/d.json", "`ws` is not started: `ws` is no way to reach a server"),
+            (
+                "mcp/d.json",
+                "`lines` is not started: `url` and `headers` must not contain line breaks",
+            ),
+            ("mcp/d.json", "`sse` is not started: `sse` is deprecated"),
+            ("mcp/d.json", "`ws` is not started: unknown transport `ws`"),
             ("mcp/d.json", "`kind` is not started: `type` is not a text"),
             ("mcp/d.json", "`text` is not a server"),
             ("mcp/d.json", "`…` is not started: its name needs letters"),
@@ -489,8 +492,8 @@ mod a_server_can_run_somewhere_else {
             (other(), text.clone(), &none, "are not allowed"),
             (unlisted(), "http://169.254.169.254/mcp".to_owned(), &none, "169.254.169.254"),
             (unlisted(), "http://10.0.0.1/mcp".to_owned(), &none, "10.0.0.1"),
-            (unlisted(), "file:///etc/passwd".to_owned(), &none, "`file:` is not used"),
-            (local(), secret, &none, "has a user name or password"),
+            (unlisted(), "file:///etc/passwd".to_owned(), &none, "unsupported scheme `file:`"),
+            (local(), secret, &none, "contains a user name or password"),
             (local(), "nowhere".to_owned(), &none, "is not a URL"),
             (local(), "http://127.0.0.1:22/mcp".to_owned(), &none, "port 22 is not for HTTP"),
             (local(), text.clone(), &json!({"Host": "x"}), "header `Host` cannot be set"),
@@ -600,7 +603,7 @@ mod a_server_can_run_somewhere_else {
         let stage = Stage::new().file("mcp/far.json", json!({"url": url}));
         let outcome = stage.start_with(&mcp_launcher(local(), Arc::new(ApproveAll))).unwrap_err();
         assert!(outcome.message.unwrap().contains("cannot connect to `127.0.0.1`"));
-        assert!(outcome.hint.unwrap().contains("has to run already"));
+        assert!(outcome.hint.unwrap().contains("that the server is running"));
 
         let server = mcp(|tool, client| match tool {
             "hang" => {
@@ -629,7 +632,7 @@ mod a_server_can_run_somewhere_else {
         let far = stage.start_with(&launcher).unwrap();
         for (name, words) in [
             ("fail", "answers with 503: come back later"),
-            ("break", "does not listen any more"),
+            ("break", "has stopped reading requests"),
             ("flood", "sends too much"),
         ] {
             assert_eq!(stage.text(&far, "echo", json!({})), "fine", "before {name}");
@@ -693,7 +696,7 @@ mod a_server_is_held_as_a_script_is {
             .write("skills/other/SKILL.md", "---\nname: other\ndescription: Other\n---\nsecret\n");
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         // Permission to run without a sandbox once does not apply to servers.
-        for sandbox in [sandbox(), sandbox().without()] {
+        for sandbox in [sandbox(), sandbox().unconfined()] {
             let launcher = McpLauncher::new(
                 Arc::new(Authorizer::new(Policy::default(), Arc::new(ApproveAll))),
                 sandbox,
@@ -927,7 +930,7 @@ mod servers_end_with_whom_they_belong_to {
              atexit.register(end)",
         );
         let given = sandbox().probe();
-        let has_rules = |it: &FeatureCheck| it.name == "landlock" && it.given == Some(true);
+        let has_rules = |it: &FeatureCheck| it.name == "landlock" && it.supported == Some(true);
         let mut levels = vec![given.level];
         levels.extend(given.checks.iter().any(has_rules).then_some(SandboxLevel::Landlock));
         for (level, is_dropped) in levels.into_iter().flat_map(|it| [(it, true), (it, false)]) {

@@ -5,7 +5,7 @@
 
 use crate::refusal::Refusal;
 
-use super::{Argument, git_command::git_command, program::family, refused, scripts};
+use super::{Argument, git_command::git_command, program::family, refusal, scripts};
 
 /// A risk of a program, and the words that cause it.
 struct Caution {
@@ -301,7 +301,7 @@ const HINT: &str = "leave it out, or list the exact command in `policy.commands`
 
 /// Whether a program has known risks.
 pub(super) fn is_known(name: &str) -> bool {
-    caution(name).is_some()
+    find_caution(name).is_some()
 }
 
 /// Checks the words after those that the policy spells out. `is_bare` means that it spells out the
@@ -312,9 +312,9 @@ pub(super) fn check(
     is_bare: bool,
     mut inner: impl FnMut(&[Argument]) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let Some(caution) = caution(name) else { return Ok(()) };
+    let Some(caution) = find_caution(name) else { return Ok(()) };
     let bad = |what: &str| {
-        refused(&format!("`{what}` of `{name}` may run a program or write a file"), HINT)
+        refusal(&format!("`{what}` of `{name}` may run a program or write a file"), HINT)
     };
     let bundle = match (&caution.what, rest.first()) {
         (RiskScope::Tar, Some(first)) if !first.text.starts_with('-') => format!("-{}", first.text),
@@ -337,22 +337,22 @@ pub(super) fn check(
     match caution.what {
         RiskScope::Options | RiskScope::Tar => Ok(()),
         RiskScope::All if !is_bare => Ok(()),
-        RiskScope::All => Err(refused(&format!("`{name}` may run or write anything"), HINT)),
+        RiskScope::All => Err(refusal(&format!("`{name}` may run or write anything"), HINT)),
         RiskScope::Code(_) | RiskScope::Sqlite if !is_bare || is_version(rest) => Ok(()),
-        RiskScope::Code(flags) => code(family(name), flags, rest, &bad),
+        RiskScope::Code(flags) => check_interpreter(family(name), flags, rest, &bad),
         RiskScope::Sqlite => match rest.first().map(|it| &*it.text) {
             Some("-safe" | "--safe") => Ok(()),
-            _ => Err(refused(
+            _ => Err(refusal(
                 &format!(
                     "`{name}` may run a program or write a file, by commands such as `.shell`"
                 ),
                 "put `-safe` first, or list the exact command in `policy.commands`",
             )),
         },
-        RiskScope::Git if is_bare => git(rest, &bad),
+        RiskScope::Git if is_bare => check_git(rest, &bad),
         RiskScope::Git => Ok(()),
-        RiskScope::Awk => scripts::awk(rest).map_err(|it| bad(&it)),
-        RiskScope::Sed => scripts::sed(rest).map_err(|it| bad(&it)),
+        RiskScope::Awk => scripts::check_awk(rest).map_err(|it| bad(&it)),
+        RiskScope::Sed => scripts::check_sed(rest).map_err(|it| bad(&it)),
         RiskScope::Find => rest
             .split(|it: &Argument| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir"))
             .skip(1)
@@ -372,22 +372,24 @@ pub(super) fn check(
             }
         }
         RiskScope::Date => {
-            let sets = |it: &&Argument| {
-                let cluster = it.text.strip_prefix('-').filter(|it| !it.starts_with('-'));
-                let flags = cluster.and_then(|it| it.split(['I', 'd', 'f', 'r']).next());
-                flags.is_some_and(|it| it.contains('s'))
-            };
             let mut operands = operands(rest, |it: &Argument| {
                 matches!(&*it.text, "--date" | "--file" | "--reference")
                     || it.text.starts_with('-') && it.text.ends_with(['d', 'f', 'r'])
             })
             .filter(|it| !it.text.starts_with('+'));
-            match operands.next().or_else(|| rest.iter().find(sets)) {
-                Some(it) => Err(refused(&format!("`{}` sets the clock", it.text), HINT)),
+            match operands.next().or_else(|| rest.iter().find(|it| sets_clock(it))) {
+                Some(it) => Err(refusal(&format!("`{}` sets the clock", it.text), HINT)),
                 None => Ok(()),
             }
         }
     }
+}
+
+/// Whether an argument of `date` contains the option `-s`, alone or combined with others.
+fn sets_clock(argument: &Argument) -> bool {
+    let cluster = argument.text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+    let flags = cluster.and_then(|it| it.split(['I', 'd', 'f', 'r']).next());
+    flags.is_some_and(|it| it.contains('s'))
 }
 
 /// Returns the operands, without options and their values.
@@ -405,7 +407,7 @@ fn operands(
 }
 
 /// Checks the words before the script of an interpreter, and that there is one.
-fn code(
+fn check_interpreter(
     name: &str,
     flags: Flags,
     rest: &[Argument],
@@ -450,7 +452,7 @@ fn code(
 }
 
 /// Checks the words before the subcommand of git, and the subcommand.
-fn git(rest: &[Argument], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
+fn check_git(rest: &[Argument], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         match &*word.text {
@@ -467,7 +469,7 @@ fn is_version(rest: &[Argument]) -> bool {
     matches!(rest, [only] if matches!(&*only.text, "--version" | "-V" | "-v" | "--help"))
 }
 
-fn caution(name: &str) -> Option<&'static Caution> {
+fn find_caution(name: &str) -> Option<&'static Caution> {
     CAUTIONS.iter().find(|it| it.names.contains(&name) || it.names.contains(&family(name)))
 }
 
@@ -501,7 +503,7 @@ mod tests {
             .collect();
         check(&words[0].text, &words[1..], true, |inner| match &*inner[0].text {
             "ok" => Ok(()),
-            name => Err(refused(name, "")),
+            name => Err(refusal(name, "")),
         })
     }
 

@@ -13,7 +13,7 @@ use crate::{
 use super::{
     Argument,
     git_command::{GitEffect, git_command},
-    refused,
+    refusal,
 };
 
 /// Settings that override those of any repository.
@@ -53,7 +53,7 @@ const HINT: &str = "look at the settings of the repository, and run git yourself
 /// Returns the arguments to start git with, if no repository in use configures a program.
 pub(super) fn harden(words: Vec<Argument>, directory: &Path) -> Result<Vec<Argument>, Refusal> {
     let (at, directory) = subcommand(&words, directory);
-    directory.ancestors().try_for_each(repository)?;
+    directory.ancestors().try_for_each(check_repository)?;
     let mut hardened =
         vec![Argument::literal("--no-pager"), Argument::literal("--no-optional-locks")];
     for setting in SETTINGS {
@@ -109,31 +109,31 @@ pub(super) fn subcommand(words: &[Argument], directory: &Path) -> (usize, PathBu
 }
 
 /// Refuses a bare repository, and a work tree whose repository configures a program.
-fn repository(directory: &Path) -> Result<(), Refusal> {
+fn check_repository(directory: &Path) -> Result<(), Refusal> {
     // Git treats any folder with this layout as a repository.
     if is_repository(directory) {
         let message = format!("`{}` is a `.git` directory", directory.display());
-        return Err(refused(&message, "run git in the work tree of that repository"));
+        return Err(refusal(&message, "run git in the work tree of that repository"));
     }
     for place in git_directories(directory) {
-        settings(&place.join("config"))?;
-        settings(&place.join("config.worktree"))?;
+        check_settings(&place.join("config"))?;
+        check_settings(&place.join("config.worktree"))?;
     }
     Ok(())
 }
 
-fn settings(path: &Path) -> Result<(), Refusal> {
+fn check_settings(path: &Path) -> Result<(), Refusal> {
     let Some(bytes) = read(path) else { return Ok(()) };
     let shown = path.display();
     let Some(bytes) = bytes else {
-        return Err(refused(&format!("`{shown}` is not a file, or too large"), HINT));
+        return Err(refusal(&format!("`{shown}` is not a file, or too large"), HINT));
     };
     let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
     let text: String = text.split_ascii_whitespace().collect();
     match RUNNING.iter().find(|it| text.contains(**it)) {
         Some(sign) => {
             let sign = sign.trim_matches(['[', '"', '.', '=']);
-            Err(refused(&format!("`{shown}` may make git run a program, by `{sign}`"), HINT))
+            Err(refusal(&format!("`{shown}` may make git run a program, by `{sign}`"), HINT))
         }
         None => Ok(()),
     }

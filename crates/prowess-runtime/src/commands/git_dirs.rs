@@ -16,8 +16,8 @@ use crate::listing::entries;
 pub(crate) struct GitDirs {
     /// Every `.git` that was found, with links resolved.
     pub(crate) paths: Vec<PathBuf>,
-    /// The first directory that was not searched, for lack of room.
-    pub(crate) unseen: Option<PathBuf>,
+    /// The first directory that was not searched, because there are too many.
+    pub(crate) unsearched: Option<PathBuf>,
 }
 
 impl GitDirs {
@@ -36,14 +36,14 @@ impl GitDirs {
                 }
             }
         }
-        found.unseen = walk.unseen();
+        found.unsearched = walk.first_unsearched();
         found.paths.sort();
         found.paths.dedup();
         found
     }
 
     /// Whether a path is in one of them.
-    pub(crate) fn has(&self, path: &Path) -> bool {
+    pub(crate) fn contains(&self, path: &Path) -> bool {
         self.paths.iter().any(|it| path.starts_with(it))
     }
 }
@@ -64,13 +64,17 @@ const FILTERS: &[&str] = &[
 pub(super) fn ignores_git(step: &PlannedProgram) -> bool {
     // By its typed name: several of them may be links to the same program.
     let is_filter = step.program.names().take(1).any(|it| FILTERS.contains(&it));
-    let searches = step.program.names().any(|it| it.ends_with("grep"));
-    let looks_around = |word: &str| match word.strip_prefix("--") {
+    let is_grep = step.program.names().any(|it| it.ends_with("grep"));
+    is_filter && !step.arguments.iter().any(|it| may_search(&it.text, is_grep))
+}
+
+/// Whether an argument of a filter may make it read files that are not named.
+fn may_search(argument: &str, is_grep: bool) -> bool {
+    match argument.strip_prefix("--") {
         Some(long) => {
             long.starts_with("fi")
-                || searches && ["re", "de", "di"].iter().any(|it| long.starts_with(it))
+                || is_grep && ["re", "de", "di"].iter().any(|it| long.starts_with(it))
         }
-        None => searches && word.starts_with('-') && word.contains(['r', 'R', 'd']),
-    };
-    is_filter && !step.arguments.iter().any(|it| looks_around(&it.text))
+        None => is_grep && argument.starts_with('-') && argument.contains(['r', 'R', 'd']),
+    }
 }

@@ -23,9 +23,9 @@ use crate::{
     change_history::ChangeHistory,
     listing::entries,
     outcome::{Outcome, OutcomeStatus},
-    protected::{ResolvedPath, is_protected, place},
-    repository::acted_on,
-    sensitive::{self, guarded},
+    protected::{ResolvedPath, is_protected, protected_in},
+    repository::files_git_acts_on,
+    sensitive::{why_acted_on, why_guarded},
 };
 
 /// Limits on the search for them, the nearest first.
@@ -70,7 +70,7 @@ pub(crate) struct Guard {
 #[derive(Debug)]
 pub(crate) struct Repair {
     /// A description of each change.
-    pub(crate) said: Vec<String>,
+    pub(crate) changes: Vec<String>,
     /// Whether everything was restored.
     pub(crate) is_whole: bool,
     /// A description of each sensitive file that changed and was not restored.
@@ -82,7 +82,8 @@ pub(crate) struct Repair {
 pub(crate) struct ProtectedFiles {
     places: Vec<PathBuf>,
     named: Vec<PathBuf>,
-    seen: GuardedFiles,
+    /// Those of the last call.
+    known: GuardedFiles,
     /// The time of the first snapshot, in seconds since 1970.
     since: i64,
 }
@@ -94,7 +95,7 @@ pub(crate) struct ProtectedChange {
     /// The kind of change, such as `new`, `changed` or `removed`.
     pub(crate) what: &'static str,
     /// The protected link that leads to it, if it is protected only because of that.
-    pub(crate) led_by: Option<PathBuf>,
+    pub(crate) link: Option<PathBuf>,
     before: Option<File>,
     after: Option<File>,
     /// The number of parent folders that were created for it.
@@ -105,54 +106,54 @@ impl ProtectedFiles {
     /// Takes a snapshot of the protected files in these directories and below, and of the named
     /// ones.
     pub(crate) fn new(places: Vec<PathBuf>, named: Vec<PathBuf>) -> Self {
-        let seen = GuardedFiles::new(&places, &named, REPORTED);
+        let known = GuardedFiles::new(&places, &named, REPORTED);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { places, named, seen, since: since.as_secs() as i64 }
+        Self { places, named, known, since: since.as_secs() as i64 }
     }
 
     /// Returns the changes of files that agents and programs act on, since the last call.
     pub(crate) fn changes(&mut self) -> Vec<ProtectedChange> {
         let mut now = GuardedFiles::new(&self.places, &self.named, REPORTED);
-        now.add_known(&self.seen);
-        let before = std::mem::replace(&mut self.seen, now);
-        let after = &self.seen;
-        let is_file = |it: &File| !matches!(it, File::Directory | File::Unseen);
-        // A file outside of the limits may have existed before.
-        let is_old = |it: &File| matches!(it, File::Plain(_, stamp, _) if before.unseen.is_some() && stamp.2 < self.since);
+        now.add_known(&self.known);
+        let before = std::mem::replace(&mut self.known, now);
+        let after = &self.known;
         let mut changes = Vec::new();
-        for (path, file) in after.files.iter().filter(|it| is_file(it.1)) {
+        for (path, file) in after.files.iter().filter(|it| !it.1.is_directory()) {
             let old = before.previous_path(path, after);
-            let is_known = old.as_deref().is_some_and(|it| before.is_unseen(it));
+            let is_known = old.as_deref().is_some_and(|it| before.is_unsearched(it));
             let old = old.and_then(|it| before.files.get(&it));
             let is_new = old.is_none();
+            // A file outside of the limits may have existed before.
+            let is_old = before.unsearched.is_some()
+                && matches!(file, File::Plain(_, stamp, _) if stamp.2 < self.since);
             if is_known
-                || is_new && (is_old(file) || before.is_newly_led(path, after))
+                || is_new && (is_old || before.is_newly_linked(path, after))
                 || old.is_some_and(|it| is_same(it, file))
             {
                 continue;
             }
             let what = old.map_or("new", |it| describe_change(it, file));
             let new_folders = if is_new { before.new_folders(path) } else { 0 };
-            let led_by = after.led_by(path).or(before.led_by(path)).map(Path::to_owned);
+            let link = after.link_to(path).or(before.link_to(path)).map(Path::to_owned);
             let (before, after) = (old.cloned(), Some(file.clone()));
             let path = path.clone();
-            changes.push(ProtectedChange { path, what, led_by, before, after, new_folders });
+            changes.push(ProtectedChange { path, what, link, before, after, new_folders });
         }
-        for (path, file) in before.files.iter().filter(|it| is_file(it.1)) {
-            let is_there = fs::symlink_metadata(path).is_ok();
-            if is_there || !before.is_missed(path, after) {
+        for (path, file) in before.files.iter().filter(|it| !it.1.is_directory()) {
+            let exists = fs::symlink_metadata(path).is_ok();
+            if exists || !before.is_missing(path, after) {
                 continue;
             }
-            let led_by = before.led_by(path).map(Path::to_owned);
+            let link = before.link_to(path).map(Path::to_owned);
             let (path, before) = (path.clone(), Some(file.clone()));
             let (what, after, new_folders) = ("removed", None, 0);
-            changes.push(ProtectedChange { path, what, led_by, before, after, new_folders });
+            changes.push(ProtectedChange { path, what, link, before, after, new_folders });
         }
-        let is_sensitive =
-            |it: &Path| before.sensitive.contains(it) || after.sensitive.contains(it);
         changes.retain(|it| {
-            let by_name = it.led_by.as_deref().unwrap_or(&it.path);
-            !is_sensitive(&it.path) || sensitive::acted_on(by_name).is_some()
+            let is_sensitive =
+                before.sensitive.contains(&it.path) || after.sensitive.contains(&it.path);
+            let by_name = it.link.as_deref().unwrap_or(&it.path);
+            !is_sensitive || why_acted_on(by_name).is_some()
         });
         changes
     }
@@ -166,7 +167,7 @@ impl ProtectedChange {
 
     /// Adds the previous content to the history, and returns its time there; `None` if it is
     /// unknown.
-    pub(crate) fn keep(&self, history: &ChangeHistory) -> Option<u64> {
+    pub(crate) fn save(&self, history: &ChangeHistory) -> Option<u64> {
         let before = match &self.before {
             None => None,
             Some(File::Plain(mode, _, Some(bytes))) => Some((&**bytes, *mode)),
@@ -194,14 +195,14 @@ struct GuardedFiles {
     sensitive: BTreeSet<PathBuf>,
     /// Targets of protected or sensitive links, which are protected only because of that. A target
     /// need not exist.
-    led: BTreeMap<PathBuf, PathBuf>,
+    link_targets: BTreeMap<PathBuf, PathBuf>,
     /// The number of bytes that can still be saved: of protected files, and of sensitive ones.
     room: u64,
     sensitive_room: u64,
     /// The searched directories.
     directories: BTreeSet<PathBuf>,
-    /// The first directory that was not searched, for lack of room.
-    unseen: Option<PathBuf>,
+    /// The first directory that was not searched, because there are too many.
+    unsearched: Option<PathBuf>,
 }
 
 /// Identifies a protected file even if its directory is moved: that directory, and its name there.
@@ -215,11 +216,17 @@ type Stamp = (u64, u64, i64, i64);
 enum File {
     Directory,
     /// A directory that was not searched.
-    Unseen,
+    Unsearched,
     Link(PathBuf),
     /// With its mode; without its bytes if they exceed the limit.
     Plain(u32, Stamp, Option<Vec<u8>>),
     Other,
+}
+
+impl File {
+    fn is_directory(&self) -> bool {
+        matches!(self, Self::Directory | Self::Unsearched)
+    }
 }
 
 impl Guard {
@@ -232,30 +239,32 @@ impl Guard {
         keeps_sensitive: bool,
         trash: PathBuf,
     ) -> Self {
-        let inside = |it: &&Path| roots.iter().any(|root| it.starts_with(root));
-        let above = directory.ancestors().take_while(inside).map(Path::to_owned);
+        let above = directory.ancestors().take_while(|it| is_inside(it, roots)).map(Path::to_owned);
         let places: Vec<PathBuf> = roots.iter().cloned().chain(above).collect();
-        named.retain(|it| inside(&&**it) && !is_protected(it));
+        named.retain(|it| is_inside(it, roots) && !is_protected(it));
         let before = GuardedFiles::new(&places, &named, GUARDED);
         Self { before, places, named, keeps_sensitive, trash, is_done: false }
     }
 
     /// Returns the protected files and directories in the roots and above the working directory.
     /// Links are not included: a command may not be permitted to read the target.
-    pub(crate) fn there(&self) -> impl Iterator<Item = &Path> {
-        let is_near = |it: &PathBuf| self.is_near(it) || self.named.contains(it);
-        let files = self.before.files.iter().filter(move |it| is_near(it.0));
-        let is_own = |it: &File| matches!(it, File::Directory | File::Unseen | File::Plain(..));
-        files.filter(move |it| is_own(it.1)).map(|it| &**it.0)
+    pub(crate) fn protected_paths(&self) -> impl Iterator<Item = &Path> {
+        let files = self.before.files.iter();
+        files
+            .filter(|(path, file)| {
+                !matches!(file, File::Link(_) | File::Other)
+                    && (self.is_near(path) || self.named.contains(path))
+            })
+            .map(|it| &**it.0)
     }
 
     /// Returns the first directory that was not searched.
-    pub(crate) fn unseen(&self) -> Option<&Path> {
-        self.before.unseen.as_deref()
+    pub(crate) fn first_unsearched(&self) -> Option<&Path> {
+        self.before.unsearched.as_deref()
     }
 
     /// Restores files that a run has changed, and reports that in its outcome.
-    pub(crate) fn put_right_after(self, outcome: &mut Outcome) {
+    pub(crate) fn restore_after_run(self, outcome: &mut Outcome) {
         let trash = self.trash.clone();
         // Files mounted read-only could not be changed.
         let repair = self.restore(outcome.sandbox == Some(SandboxLevel::Strong));
@@ -264,10 +273,10 @@ impl Guard {
             outcome.message = Some(format!("sensitive files have changed: {left}"));
             outcome.hint = Some("check each of them before other programs use it".to_owned());
         }
-        if repair.said.is_empty() {
+        if repair.changes.is_empty() {
             return;
         }
-        outcome.denied.extend(repair.said);
+        outcome.denied.extend(repair.changes);
         outcome.status = if outcome.is_ok() { OutcomeStatus::Failed } else { outcome.status };
         let (message, hint) = match repair.is_whole {
             true => {
@@ -280,8 +289,8 @@ impl Guard {
         outcome.hint = Some(hint);
     }
 
-    /// Restores changed files, and reports them. Files that were [`there`](Self::there) could not
-    /// be changed if they were read-only.
+    /// Restores changed files, and reports them. The [`protected_paths`](Self::protected_paths)
+    /// could not be changed if they were read-only.
     pub(crate) fn restore(mut self, is_read_only: bool) -> Repair {
         self.restore_changes(is_read_only)
     }
@@ -289,83 +298,91 @@ impl Guard {
     fn restore_changes(&mut self, is_read_only: bool) -> Repair {
         self.is_done = true;
         let after = GuardedFiles::new(&self.places, &self.named, GUARDED);
-        // A named file may be in a directory that was moved, and replaced by another.
-        let is_there = |it: &Path| self.before.tops.get(it) == after.tops.get(it);
-        let is_safe =
-            |it: &&Path| is_read_only && is_there(it) && !self.named.iter().any(|own| own == it);
-        let safe: BTreeSet<&Path> = self.there().filter(is_safe).collect();
+        let safe: BTreeSet<&Path> = self
+            .protected_paths()
+            .filter(|it| {
+                // A named file may be in a directory that was moved, and replaced by another.
+                is_read_only
+                    && self.before.tops.get(*it) == after.tops.get(*it)
+                    && !self.named.iter().any(|own| own == it)
+            })
+            .collect();
         let was_safe = |path: &Path| path.ancestors().any(|it| safe.contains(it));
-        let mut repair = Repair { said: Vec::new(), is_whole: true, left: Vec::new() };
-        // A file that cannot be restored is not removed.
-        let is_left = |path: &Path, old: Option<&File>| {
-            let is_sensitive =
-                self.before.sensitive.contains(path) || after.sensitive.contains(path);
-            let has_copy = !matches!(old, Some(File::Plain(_, _, None)));
-            is_sensitive && !(self.keeps_sensitive && has_copy)
-        };
-        let led_by = |path: &Path| {
-            let link = after.led_by(path).or(self.before.led_by(path));
-            link.map(|it| format!(", which `{}` leads to", it.display())).unwrap_or_default()
-        };
+        let mut repair = Repair { changes: Vec::new(), is_whole: true, left: Vec::new() };
         let mut gone: Vec<&Path> = Vec::new();
         for (path, file) in &after.files {
             let old = self.before.previous_path(path, &after);
-            let is_known = old.as_deref().is_some_and(|it| self.before.is_unseen(it));
+            let is_known = old.as_deref().is_some_and(|it| self.before.is_unsearched(it));
             let old = old.and_then(|it| self.before.files.get(&it));
             let is_done = gone.iter().any(|it| path.starts_with(it));
-            let is_newly_led = old.is_none() && self.before.is_newly_led(path, &after);
+            let is_newly_linked = old.is_none() && self.before.is_newly_linked(path, &after);
             let is_same = old.is_some_and(|it| is_same(it, file));
-            if is_done || is_known || is_newly_led || is_same || was_safe(path) {
+            if is_done || is_known || is_newly_linked || is_same || was_safe(path) {
                 continue;
             }
-            let what = if old.is_some() { "changed" } else { "written" };
-            let by = led_by(path);
-            if is_left(path, old) {
+            let by = self.describe_link(path, &after);
+            if self.is_left(path, old, &after) {
+                let what = if old.is_some() { "changed" } else { "written" };
                 repair.left.push(format!("`{}` was {what}{by}", path.display()));
                 continue;
             }
+            let what = if old.is_some() { "changing" } else { "writing" };
+            let what = format!("{what} `{}`{by}", path.display());
             gone.push(path);
-            repair.said.push(match move_to_trash(path, &self.trash) {
-                Ok(to) => {
-                    format!("`{}` was {what}{by}: moved to `{}`", path.display(), to.display())
-                }
+            repair.changes.push(match move_to_trash(path, &self.trash) {
+                Ok(to) => format!("{what}: it was moved to `{}`", to.display()),
                 Err(error) => {
                     repair.is_whole = false;
-                    format!("`{}` was {what}{by}, and is still there: {error}", path.display())
+                    format!("{what}, but it is still there: {error}")
                 }
             });
         }
         for (path, file) in &self.before.files {
-            // Files outside of the searched directories are checked individually.
-            let seen =
-                || after.files.get(path).cloned().or_else(|| read_entry(path, &mut { SIZE }));
-            let now = if gone.iter().any(|it| path.starts_with(it)) { None } else { seen() };
+            let now = match gone.iter().any(|it| path.starts_with(it)) {
+                true => None,
+                // Files outside of the searched directories are checked individually.
+                false => after.files.get(path).cloned().or_else(|| read_entry(path, &mut { SIZE })),
+            };
             let is_same = now.as_ref().is_some_and(|it| is_same(it, file));
-            if is_same || was_safe(path) || !self.before.is_missed(path, &after) {
+            if is_same || was_safe(path) || !self.before.is_missing(path, &after) {
                 continue;
             }
-            if is_left(path, Some(file)) {
-                let is_gone = now.is_none();
-                repair.left.extend(
-                    is_gone.then(|| format!("`{}` was removed{}", path.display(), led_by(path))),
-                );
+            if self.is_left(path, Some(file), &after) {
+                if now.is_none() {
+                    let by = self.describe_link(path, &after);
+                    repair.left.push(format!("`{}` was removed{by}", path.display()));
+                }
                 continue;
             }
-            repair.said.push(match restore(path, file) {
-                Ok(()) => format!("`{}` is as it was", path.display()),
+            repair.changes.push(match restore(path, file) {
+                Ok(()) => format!("changing `{}`: it was restored", path.display()),
                 Err(error) => {
                     repair.is_whole = false;
-                    format!("`{}` could not be restored: {error}", path.display())
+                    format!("changing `{}`, but it could not be restored: {error}", path.display())
                 }
             });
         }
         repair
     }
 
+    /// Whether a changed file is only reported: a sensitive one that may change, or that could not
+    /// be restored if it was removed.
+    fn is_left(&self, path: &Path, old: Option<&File>, after: &GuardedFiles) -> bool {
+        let is_sensitive = self.before.sensitive.contains(path) || after.sensitive.contains(path);
+        let has_copy = !matches!(old, Some(File::Plain(_, _, None)));
+        is_sensitive && !(self.keeps_sensitive && has_copy)
+    }
+
+    /// Returns a phrase with the link because of which a path is protected, to follow it.
+    fn describe_link(&self, path: &Path, after: &GuardedFiles) -> String {
+        let link = after.link_to(path).or(self.before.link_to(path));
+        link.map(|it| format!(" (linked from `{}`)", it.display())).unwrap_or_default()
+    }
+
     /// Whether a path is protected by its name, in one of the places.
     fn is_near(&self, path: &Path) -> bool {
         let is_kept = self.keeps_sensitive && self.before.sensitive.contains(path);
-        let place = place(path).or_else(|| path.parent().filter(|_| is_kept));
+        let place = protected_in(path).or_else(|| path.parent().filter(|_| is_kept));
         place.is_some_and(|it| self.places.iter().any(|own| own == it))
     }
 }
@@ -382,59 +399,57 @@ impl GuardedFiles {
     /// Searches these directories and below within the limits, and adds the named files. A
     /// protected link is followed if its target is in these directories.
     fn new(places: &[PathBuf], named: &[PathBuf], extent: Extent) -> Self {
-        let (files, homes, tops, sensitive, led, directories) = Default::default();
-        let (room, sensitive_room, unseen) = (TOTAL, TOTAL, None);
-        let mut seen =
-            Self { files, homes, tops, sensitive, led, room, sensitive_room, directories, unseen };
-        let is_sensitive = |path: &Path| {
-            let inside = places.iter().filter_map(|it| path.strip_prefix(it).ok());
-            let inside = inside.max_by_key(|it| it.components().count());
-            guarded(inside.unwrap_or(path)).is_some()
+        let (files, homes, tops, sensitive, link_targets, directories) = Default::default();
+        let (room, sensitive_room, unsearched) = (TOTAL, TOTAL, None);
+        let mut found = Self {
+            files,
+            homes,
+            tops,
+            sensitive,
+            link_targets,
+            room,
+            sensitive_room,
+            directories,
+            unsearched,
         };
         let mut walk = DirectoryWalk::new(places.iter().cloned(), extent.directories);
         let mut count = 0;
         while count < extent.entries
             && let Some(directory) = walk.next_directory()
         {
-            let is_git =
-                |it: &Path| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
+            let is_git = is_git_name(&directory);
             // Files of git's own directory are protected by their names.
-            let own = if is_git(&directory) { Vec::new() } else { acted_on(&directory) };
+            let own = if is_git { Vec::new() } else { files_git_acts_on(&directory) };
             for entry in entries(&directory) {
                 count += 1;
                 let path = entry.path();
                 let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
                 // In place of git's own directory, a file or link leads to another one.
-                let leads = is_git(&path) && !is_directory;
-                if place(&path).is_some() || leads || own.contains(&path) {
-                    seen.add_protected(path, &directory);
-                } else if !is_directory && !is_git(&directory) && is_sensitive(&path) {
-                    seen.sensitive.insert(path.clone());
-                    seen.add_protected(path, &directory);
-                } else if is_directory && !is_git(&directory) {
+                let leads = is_git_name(&path) && !is_directory;
+                if protected_in(&path).is_some() || leads || own.contains(&path) {
+                    found.add_protected(path, &directory);
+                } else if !is_directory && !is_git && is_sensitive(&path, places) {
+                    found.sensitive.insert(path.clone());
+                    found.add_protected(path, &directory);
+                } else if is_directory && !is_git {
                     walk.enter(path);
                 }
             }
-            seen.directories.insert(directory);
+            found.directories.insert(directory);
         }
-        seen.unseen = walk.unseen();
+        found.unsearched = walk.first_unsearched();
         for path in named {
             if let Some(directory) = path.parent() {
-                seen.add_protected(path.clone(), directory);
+                found.add_protected(path.clone(), directory);
             }
         }
-        seen.follow_links(places);
-        seen
+        found.follow_links(places);
+        found
     }
 
     /// Adds the targets of links among them.
     fn follow_links(&mut self, places: &[PathBuf]) {
-        // The target of a link in place of git's own directory is found as a repository.
-        let is_link = |(path, file): (&PathBuf, &File)| {
-            let is_git = path.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
-            (matches!(file, File::Link(_)) && !is_git).then(|| path.clone())
-        };
-        let mut links: VecDeque<PathBuf> = self.files.iter().filter_map(is_link).collect();
+        let mut links: VecDeque<PathBuf> = self.files.iter().filter_map(link_path).collect();
         let mut left = LINKS;
         while let Some(link) = links.pop_front().filter(|_| left > 0) {
             left -= 1;
@@ -445,14 +460,14 @@ impl GuardedFiles {
                 if !is_inside || link.starts_with(&path) || self.home(&path).is_some() {
                     continue;
                 }
-                self.led.insert(path.clone(), link.clone());
+                self.link_targets.insert(path.clone(), link.clone());
                 let known: BTreeSet<PathBuf> =
                     self.files_below(&path).map(|it| it.0.clone()).collect();
                 let Some(directory) = path.parent().map(Path::to_owned) else { continue };
                 self.add_protected(path.clone(), &directory);
                 let new = self.files_below(&path).filter(|it| !known.contains(it.0));
                 let new: Vec<(PathBuf, Option<PathBuf>)> =
-                    new.map(|it| (it.0.clone(), is_link(it))).collect();
+                    new.map(|it| (it.0.clone(), link_path(it))).collect();
                 let is_sensitive = self.sensitive.contains(&link);
                 for (path, link) in new {
                     links.extend(link);
@@ -464,15 +479,17 @@ impl GuardedFiles {
 
     /// Returns the number of parent directories of a new file that did not exist before.
     fn new_folders(&self, path: &Path) -> usize {
-        let was_there = |it: &Path| {
-            let is_known = matches!(self.files.get(it), Some(File::Directory | File::Unseen));
-            is_known || self.directories.contains(it) || self.is_unseen(it)
-        };
         let is_inside = path.ancestors().any(|it| self.directories.contains(it));
-        match self.unseen.is_none() && is_inside {
-            true => path.ancestors().skip(1).take_while(|it| !was_there(it)).count(),
+        match self.unsearched.is_none() && is_inside {
+            true => path.ancestors().skip(1).take_while(|it| !self.has_directory(it)).count(),
             false => 0,
         }
+    }
+
+    fn has_directory(&self, path: &Path) -> bool {
+        self.files.get(path).is_some_and(File::is_directory)
+            || self.directories.contains(path)
+            || self.is_unsearched(path)
     }
 
     /// Returns the known files at a path and in it.
@@ -483,14 +500,15 @@ impl GuardedFiles {
 
     /// Returns the link that leads to a path or its parent, if it is protected only because of
     /// that.
-    fn led_by(&self, path: &Path) -> Option<&Path> {
-        self.led.get(self.home(path)?.0).map(PathBuf::as_path)
+    fn link_to(&self, path: &Path) -> Option<&Path> {
+        self.link_targets.get(self.home(path)?.0).map(PathBuf::as_path)
     }
 
     /// Whether a path is protected only because of a new link: its previous content is unknown, and
     /// the link itself is reported.
-    fn is_newly_led(&self, path: &Path, after: &Self) -> bool {
-        after.led_by(path).is_some() && !path.ancestors().any(|it: &Path| self.led.contains_key(it))
+    fn is_newly_linked(&self, path: &Path, after: &Self) -> bool {
+        after.link_to(path).is_some()
+            && !path.ancestors().any(|it: &Path| self.link_targets.contains_key(it))
     }
 
     /// Checks the previously known files as well, regardless of the limits.
@@ -529,7 +547,7 @@ impl GuardedFiles {
                 if depth < DEPTH && count < FILES {
                     open.extend(entries(&path).map(|it| (it.path(), depth + 1)));
                 } else {
-                    file = File::Unseen;
+                    file = File::Unsearched;
                 }
             }
             self.files.insert(path, file);
@@ -549,10 +567,10 @@ impl GuardedFiles {
     }
 
     /// Whether a path is missing from its place, rather than moved with its directory.
-    fn is_missed(&self, path: &Path, after: &Self) -> bool {
+    fn is_missing(&self, path: &Path, after: &Self) -> bool {
         let Some((top, home)) = self.home(path) else { return true };
         let is_moved = after.homes.get(home).is_some_and(|it| it != top);
-        !is_moved && place(top).or(top.parent()).is_some_and(is_directory)
+        !is_moved && protected_in(top).or(top.parent()).is_some_and(is_directory)
     }
 
     /// Returns the entry protected by its name at a path or above.
@@ -562,9 +580,30 @@ impl GuardedFiles {
 
     /// Whether a path is in a directory that was not searched, so that its previous content is
     /// unknown.
-    fn is_unseen(&self, path: &Path) -> bool {
-        path.ancestors().skip(1).any(|it| self.files.get(it) == Some(&File::Unseen))
+    fn is_unsearched(&self, path: &Path) -> bool {
+        path.ancestors().skip(1).any(|it| self.files.get(it) == Some(&File::Unsearched))
     }
+}
+
+fn is_inside(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|it| path.starts_with(it))
+}
+
+fn is_git_name(path: &Path) -> bool {
+    path.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"))
+}
+
+/// Whether each write of a tool to a file in these directories requires approval.
+fn is_sensitive(path: &Path, places: &[PathBuf]) -> bool {
+    let inside = places.iter().filter_map(|it| path.strip_prefix(it).ok());
+    let inside = inside.max_by_key(|it| it.components().count());
+    why_guarded(inside.unwrap_or(path)).is_some()
+}
+
+/// Returns the path of a link to follow. The target of one in place of git's own directory is found
+/// as a repository.
+fn link_path((path, file): (&PathBuf, &File)) -> Option<PathBuf> {
+    (matches!(file, File::Link(_)) && !is_git_name(path)).then(|| path.clone())
 }
 
 /// Describes the change of a file in a word or two.
@@ -579,7 +618,6 @@ fn describe_change(before: &File, after: &File) -> &'static str {
 
 /// Whether nothing has changed, as far as known.
 fn is_same(a: &File, b: &File) -> bool {
-    let is_directory = |it: &_| matches!(it, File::Directory | File::Unseen);
     match (a, b) {
         (File::Plain(a_mode, a_stamp, a), File::Plain(b_mode, b_stamp, b)) => {
             // Without the bytes of both, the time of the last change decides, which no command can
@@ -587,7 +625,7 @@ fn is_same(a: &File, b: &File) -> bool {
             let is_same = if a.is_some() && b.is_some() { a == b } else { a_stamp == b_stamp };
             a_mode == b_mode && is_same
         }
-        (a, b) => a == b || is_directory(a) && is_directory(b),
+        (a, b) => a == b || a.is_directory() && b.is_directory(),
     }
 }
 
@@ -652,14 +690,14 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 
 fn restore(path: &Path, file: &File) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
-    if fs::symlink_metadata(parent).is_err() && place(path).is_some() {
+    if fs::symlink_metadata(parent).is_err() && protected_in(path).is_some() {
         fs::create_dir(parent)?;
     }
     if !is_directory(parent) {
         return Err(io::Error::other("its parent is no longer a directory"));
     }
     match file {
-        File::Directory | File::Unseen => fs::create_dir(path),
+        File::Directory | File::Unsearched => fs::create_dir(path),
         File::Link(to) => symlink(to, path),
         File::Plain(mode, _, Some(bytes)) => {
             let mut options = OpenOptions::new();

@@ -9,23 +9,24 @@ use super::{
     caution::is_option,
     git,
     git_command::{NamesOnly, git_command},
-    refused,
+    refusal,
 };
 
 /// Refuses git commands that may print file contents, if a rule denies a path of the repository.
 pub(super) fn check(
-    step: &PlannedProgram,
+    program: &PlannedProgram,
     directory: &Path,
     policy: &Policy,
 ) -> Result<(), Refusal> {
-    let words: Vec<Argument> = step.seen[0][1..].iter().map(|it| Argument::literal(it)).collect();
+    let words: Vec<Argument> =
+        program.words[0][1..].iter().map(|it| Argument::literal(it)).collect();
     let (at, directory) = git::subcommand(&words, directory);
     let top = directory.ancestors().find(|it| it.join(".git").exists()).unwrap_or(&directory);
-    let Some(denied) = policy.denied().find(|it| is_near(it, top)) else { return Ok(()) };
+    let Some(denied) = policy.denied_paths().find(|it| is_near(it, top)) else { return Ok(()) };
     let Some(word) = words.get(at) else { return Ok(()) };
     let options = words[at + 1..].iter().filter(|it| it.text.starts_with('-'));
     let mut options = options.map(|it| &*it.text);
-    let tells = match git_command(&word.text).map(|it| it.names_only) {
+    let prints_content = match git_command(&word.text).map(|it| it.names_only) {
         None | Some(NamesOnly::Never) => true,
         Some(NamesOnly::Always) => false,
         Some(NamesOnly::With(known)) => !options.all(|it| is_among(it, known)),
@@ -33,11 +34,11 @@ pub(super) fn check(
             options.any(|it| known.iter().any(|own| is_option(it, own)))
         }
     };
-    if !tells {
+    if !prints_content {
         return Ok(());
     }
-    let line = step.seen[0][1..].join(" ");
-    Err(refused(
+    let line = program.words[0][1..].join(" ");
+    Err(refusal(
         &format!("`git {line}` may show the content of `{denied}`, which may not be read"),
         "`git log`, `git log --stat` and `git status` show which files have changed",
     ))

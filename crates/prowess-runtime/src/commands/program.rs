@@ -37,7 +37,7 @@ const PLACES: &[&str] =
     &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Programs that can do anything, so that they must not be allowed under another name.
-const MIGHTY: &[&str] = &[
+const POWERFUL: &[&str] = &[
     "ash", "awk", "bash", "busybox", "chroot", "dash", "doas", "env", "ex", "expect", "fish",
     "gawk", "irb", "ksh", "lua", "luajit", "mksh", "node", "nodejs", "nsenter", "perl", "php",
     "pkexec", "pypy", "python", "rbash", "ruby", "sh", "sudo", "su", "tclsh", "toybox", "unshare",
@@ -83,8 +83,8 @@ impl Program {
             return None;
         }
         let program = Self::at(&directory.join(path), name)?;
-        let is_it = spelled || Self::find(name, policy).is_ok_and(|it| it.real == program.real);
-        is_it.then_some(Ok(program))
+        let is_same = spelled || Self::find(name, policy).is_ok_and(|it| it.real == program.real);
+        is_same.then_some(Ok(program))
     }
 
     /// Finds a program by a path, or by the name of one of the system.
@@ -145,13 +145,14 @@ impl Program {
     }
 
     /// Returns the real name, if it is a program that can do anything under an innocent name.
-    pub(super) fn disguise(&self) -> Option<&str> {
+    pub(super) fn disguised_name(&self) -> Option<&str> {
         let mut names = self.names();
         let own = family(names.next().unwrap_or_default());
-        // awk has many names, which are all treated alike.
-        let is_awk = |it: &str| it.ends_with("awk");
-        let says_so = MIGHTY.contains(&own);
-        names.next().filter(|it| MIGHTY.contains(it) && !says_so && !(is_awk(own) && is_awk(it)))
+        let is_obvious = POWERFUL.contains(&own);
+        names.next().filter(|it| {
+            // awk has many names, which are all treated alike.
+            POWERFUL.contains(it) && !is_obvious && !(own.ends_with("awk") && it.ends_with("awk"))
+        })
     }
 
     /// Returns a text that identifies the exact program.

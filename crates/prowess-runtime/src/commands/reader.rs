@@ -119,7 +119,7 @@ fn git_subcommand(words: &[String]) -> Option<&str> {
         match &**words.next()? {
             "-C" | "-c" => drop(words.next()),
             option if option.starts_with('-') => {}
-            told => return Some(told),
+            subcommand => return Some(subcommand),
         }
     }
 }

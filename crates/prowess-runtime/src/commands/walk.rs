@@ -30,7 +30,7 @@ impl DirectoryWalk {
     }
 
     /// Returns the first directory that was not visited.
-    pub(super) fn unseen(self) -> Option<PathBuf> {
+    pub(super) fn first_unsearched(self) -> Option<PathBuf> {
         self.open.into_iter().next()
     }
 }
@@ -48,9 +48,9 @@ mod tests {
             seen.push(directory);
         }
         assert_eq!(seen, ["a", "b", "a/x"].map(PathBuf::from));
-        assert_eq!(walk.unseen(), Some(PathBuf::from("b/x")));
+        assert_eq!(walk.first_unsearched(), Some(PathBuf::from("b/x")));
         let mut walk = DirectoryWalk::new([PathBuf::from("a")], 9);
         while walk.next_directory().is_some() {}
-        assert_eq!(walk.unseen(), None);
+        assert_eq!(walk.first_unsearched(), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::refusal::Refusal;
 
-use super::{Argument, refused};
+use super::{Argument, refusal};
 
 /// A program that runs another command.
 struct Wrapper {
@@ -47,7 +47,7 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Returns the words of the command that a program runs; `None` if it runs none.
-pub(super) fn wrapped<'a>(
+pub(super) fn wrapped_command<'a>(
     name: &str,
     rest: &'a [Argument],
 ) -> Result<Option<&'a [Argument]>, Refusal> {
@@ -56,11 +56,11 @@ pub(super) fn wrapped<'a>(
     let (own, wrapped) = rest.split_at(start.min(rest.len()));
     if own.iter().any(|it| it.is_glob) {
         // It could expand to several words, one of them the command.
-        return Err(refused(&format!("globs cannot be options of `{name}`"), HINT));
+        return Err(refusal(&format!("globs cannot be options of `{name}`"), HINT));
     }
     match wrapped.first() {
         Some(first) if first.text.contains('=') => {
-            Err(refused("variable assignments are not supported", HINT))
+            Err(refusal("variable assignments are not supported", HINT))
         }
         _ => Ok(Some(wrapped)),
     }
@@ -82,7 +82,7 @@ impl Wrapper {
                 && !self.with_word.iter().any(|it| option.starts_with(it))
             {
                 let message = format!("the option `{option}` of `{}` is not allowed", self.name);
-                return Err(refused(&message, HINT));
+                return Err(refusal(&message, HINT));
             }
         }
         Ok(at + self.words)

@@ -8,7 +8,7 @@ use std::{
 use prowess::{Manifest, Skill, spec::SKILL_FILE};
 
 use super::{
-    files::{Files, folder_of, upward},
+    files::{Files, ancestors, folder_of},
     needs::{
         Ecosystem, EnvironmentNeeds, Interpreter, Needs, PackageDeclaration, PackageNeed, Place,
         Runtime, ScriptNeeds, VersionNeed,
@@ -17,7 +17,7 @@ use super::{
     programs::{self, add_started},
     python,
     requirements::{MAX_PACKAGES, too_many},
-    sources::{Source, sources},
+    sources::{Source, read_sources},
     started_programs::{StartedProgram, started_programs},
     system_programs::program_of_wrapper,
 };
@@ -29,20 +29,20 @@ const TYPESCRIPT: &str = ">=22.18";
 /// Detects the needs of a skill from its files, within limits and without running anything.
 pub fn detect(skill: &Skill) -> Needs {
     let document = skill.document().unwrap_or_default();
-    detected(&skill.manifest, &String::from_utf8_lossy(&document), Files::of(skill))
+    detect_needs(&skill.manifest, &String::from_utf8_lossy(&document), Files::of(skill))
 }
 
 /// Detects the needs of a skill from files that were read already.
 pub(crate) fn detect_in(manifest: &Manifest, files: &[SkillFile]) -> Needs {
     let document = files.iter().find(|it| it.path == SKILL_FILE);
     let document = document.map(|it| String::from_utf8_lossy(&it.bytes));
-    detected(manifest, &document.unwrap_or_default(), Files::read_before(files))
+    detect_needs(manifest, &document.unwrap_or_default(), Files::from_read(files))
 }
 
-fn detected(manifest: &Manifest, document: &str, files: Files<'_>) -> Needs {
+fn detect_needs(manifest: &Manifest, document: &str, files: Files<'_>) -> Needs {
     let mut needs = Needs::default();
-    programs::declared(manifest, document, &mut needs);
-    let sources = sources(&files);
+    programs::add_declared(manifest, document, &mut needs);
+    let sources = read_sources(&files);
     let mut detection = Detection {
         files: &files,
         sources: &sources,
@@ -54,7 +54,7 @@ fn detected(manifest: &Manifest, document: &str, files: Files<'_>) -> Needs {
             .map(|it| (it.path.as_str(), started_programs(&it.text, it.interpreter.runtime)))
             .collect(),
     };
-    sources.values().filter(|it| it.is_script).for_each(|it| detection.script(it));
+    sources.values().filter(|it| it.is_script).for_each(|it| detection.add_script(it));
     let mut needs = detection.needs;
     needs.notes = files.into_notes();
     needs
@@ -73,22 +73,22 @@ struct Detection<'a> {
 }
 
 impl<'a> Detection<'a> {
-    fn script(&mut self, source: &'a Source) {
+    fn add_script(&mut self, source: &'a Source) {
         let (interpreter, environment) = match source.interpreter.runtime {
-            Runtime::Python => (source.interpreter.clone(), self.python(source)),
-            Runtime::Node | Runtime::Bun | Runtime::Deno => self.javascript(source),
+            Runtime::Python => (source.interpreter.clone(), self.add_python(source)),
+            Runtime::Node | Runtime::Bun | Runtime::Deno => self.add_javascript(source),
             Runtime::Shell | Runtime::Ruby | Runtime::Perl | Runtime::Other => {
                 (source.interpreter.clone(), None)
             }
         };
         let path = source.path.clone();
         self.needs.scripts.push(ScriptNeeds { path, interpreter, environment });
-        self.start(source);
+        self.add_started_programs(source);
     }
 
     /// Adds the programs that a script and its imports start, including those that a wrapper
     /// package starts.
-    fn start(&mut self, source: &'a Source) {
+    fn add_started_programs(&mut self, source: &'a Source) {
         let reached = self.with_imports(source);
         for file in &reached {
             for StartedProgram { name, line, is_optional } in &self.started[&*file.path] {
@@ -104,13 +104,13 @@ impl<'a> Detection<'a> {
         }
     }
 
-    fn python(&mut self, source: &'a Source) -> Option<usize> {
-        if let Some(header) = python::header(self.files, &source.path, &source.text) {
+    fn add_python(&mut self, source: &'a Source) -> Option<usize> {
+        if let Some(header) = python::read_header(self.files, &source.path, &source.text) {
             return Some(self.add(&header));
         }
         let folder = folder_of(&source.path);
-        let version = upward(folder).find_map(|it| python::version_file(self.files, it));
-        match self.nearest(Ecosystem::Python, &source.path) {
+        let version = ancestors(folder).find_map(|it| python::read_version_file(self.files, it));
+        match self.nearest_declaration(Ecosystem::Python, &source.path) {
             Some(declared) if !declared.packages.is_empty() => {
                 let at = self.add(&declared);
                 add_versions(&mut self.needs.environments[at], version.into_iter().collect());
@@ -118,23 +118,23 @@ impl<'a> Detection<'a> {
             }
             declared => {
                 let versions = declared.iter().flat_map(|it| it.versions.clone()).chain(version);
-                self.import(Ecosystem::Python, source, versions.collect())
+                self.add_imports(Ecosystem::Python, source, versions.collect())
             }
         }
     }
 
-    fn javascript(&mut self, source: &'a Source) -> (Interpreter, Option<usize>) {
-        let node = self.nearest(Ecosystem::Node, &source.path);
-        let deno = self.nearest(Ecosystem::Deno, &source.path);
+    fn add_javascript(&mut self, source: &'a Source) -> (Interpreter, Option<usize>) {
+        let node = self.nearest_declaration(Ecosystem::Node, &source.path);
+        let deno = self.nearest_declaration(Ecosystem::Deno, &source.path);
         let is_open = source.interpreter.command == ["node"] && source.path.ends_with("ts");
         let interpreter = match is_open {
-            true => typescript(source, node.as_deref(), deno.as_deref()),
+            true => typescript_interpreter(source, node.as_deref(), deno.as_deref()),
             false => source.interpreter.clone(),
         };
         if interpreter.runtime == Runtime::Deno {
             let environment = match deno {
                 Some(deno) => Some(self.add_specified(&deno, source)),
-                None => self.import(Ecosystem::Deno, source, Vec::new()),
+                None => self.add_imports(Ecosystem::Deno, source, Vec::new()),
             };
             return (interpreter, environment);
         }
@@ -151,23 +151,27 @@ impl<'a> Detection<'a> {
             }
             node => {
                 versions.extend(node.iter().flat_map(|it| it.versions.clone()));
-                self.import(Ecosystem::Node, source, versions)
+                self.add_imports(Ecosystem::Node, source, versions)
             }
         };
         (interpreter, environment)
     }
 
     /// Returns the declaration of the nearest folder above a script that has one.
-    fn nearest(&mut self, ecosystem: Ecosystem, path: &str) -> Option<Rc<EnvironmentNeeds>> {
+    fn nearest_declaration(
+        &mut self,
+        ecosystem: Ecosystem,
+        path: &str,
+    ) -> Option<Rc<EnvironmentNeeds>> {
         let files = self.files;
-        upward(folder_of(path)).find_map(|folder| {
+        ancestors(folder_of(path)).find_map(|folder| {
             self.declared
                 .entry((ecosystem, folder.to_owned()))
                 .or_insert_with(|| {
                     let declared = match ecosystem {
-                        Ecosystem::Python => python::declared(files, folder),
-                        Ecosystem::Node => node::declared(files, folder),
-                        Ecosystem::Deno => node::declared_for_deno(files, folder),
+                        Ecosystem::Python => python::read_declaration(files, folder),
+                        Ecosystem::Node => node::read_package_json(files, folder),
+                        Ecosystem::Deno => node::read_deno_json(files, folder),
                     };
                     declared.map(Rc::new)
                 })
@@ -177,13 +181,14 @@ impl<'a> Detection<'a> {
 
     /// Adds an environment that a file declares, once; returns its index.
     fn add(&mut self, needs: &EnvironmentNeeds) -> usize {
-        let is_same =
-            |it: &EnvironmentNeeds| it.declared == needs.declared && it.file == needs.file;
         let environments = &mut self.needs.environments;
-        environments.iter().position(is_same).unwrap_or_else(|| {
-            environments.push(needs.clone());
-            environments.len() - 1
-        })
+        environments
+            .iter()
+            .position(|it| it.declared == needs.declared && it.file == needs.file)
+            .unwrap_or_else(|| {
+                environments.push(needs.clone());
+                environments.len() - 1
+            })
     }
 
     /// Adds the packages that a Deno script names with their registry to those that its project
@@ -203,7 +208,7 @@ impl<'a> Detection<'a> {
     }
 
     /// Adds the imports of a script to the environment for undeclared packages.
-    fn import(
+    fn add_imports(
         &mut self,
         ecosystem: Ecosystem,
         source: &'a Source,
@@ -212,10 +217,11 @@ impl<'a> Detection<'a> {
         let reached = self.with_imports(source);
         versions.extend(reached.iter().flat_map(|it| &it.versions).cloned());
         // Only Deno resolves packages by a specifier.
-        let is_taken =
-            |it: &&PackageNeed| it.requirement.contains(':') == (ecosystem == Ecosystem::Deno);
-        let found: Vec<&PackageNeed> =
-            reached.into_iter().flat_map(|it| &it.packages).filter(is_taken).collect();
+        let found: Vec<&PackageNeed> = reached
+            .into_iter()
+            .flat_map(|it| &it.packages)
+            .filter(|it| it.requirement.contains(':') == (ecosystem == Ecosystem::Deno))
+            .collect();
         if found.is_empty() && versions.is_empty() {
             return None;
         }
@@ -279,13 +285,13 @@ fn add_versions(environment: &mut EnvironmentNeeds, versions: Vec<VersionNeed>) 
 }
 
 /// Returns the runtime of a TypeScript file without a shebang: that of the nearest project.
-fn typescript(
+fn typescript_interpreter(
     source: &Source,
     node: Option<&EnvironmentNeeds>,
     deno: Option<&EnvironmentNeeds>,
 ) -> Interpreter {
-    let depth = |it: &EnvironmentNeeds| folder_of(&it.file).len();
-    let is_deno = deno.is_some_and(|it| node.is_none_or(|other| depth(other) < depth(it)));
+    let [node_depth, deno_depth] = [node, deno].map(|it| it.map(|it| folder_of(&it.file).len()));
+    let is_deno = deno.is_some() && node_depth < deno_depth;
     let lock = node.and_then(|it| it.lock_file.as_deref()).unwrap_or_default();
     let is_bun = lock.contains("bun.lock") || source.text.contains("Bun.");
     let has_tsx = node.is_some_and(|it| it.packages.iter().any(|it| it.name == "tsx"));

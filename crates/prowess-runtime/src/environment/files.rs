@@ -19,14 +19,14 @@ pub(super) struct Files<'a> {
     paths: BTreeSet<String>,
     /// The names of all Python modules: files, and folders with such files.
     modules: BTreeSet<String>,
-    home: Home<'a>,
+    source: FileSource<'a>,
     /// The number of bytes that may still be read.
     room: Cell<u64>,
     notes: RefCell<BTreeSet<NeedNote>>,
 }
 
 /// The source of the files.
-enum Home<'a> {
+enum FileSource<'a> {
     Folder(Root),
     Skill(&'a Skill),
     Read(&'a [SkillFile]),
@@ -39,7 +39,8 @@ const ALL: u64 = 32 * 1024 * 1024;
 const ENTRIES: usize = 10_000;
 const DEPTH: usize = 32;
 /// Folders that installers and tools create; they contain no scripts of the skill.
-const MADE: &[&str] = &[".git", ".venv", "__pycache__", "node_modules", "site-packages", "venv"];
+const GENERATED: &[&str] =
+    &[".git", ".venv", "__pycache__", "node_modules", "site-packages", "venv"];
 
 impl<'a> Files<'a> {
     /// Lists the current files of a skill.
@@ -48,22 +49,22 @@ impl<'a> Files<'a> {
         match root {
             Some(Ok(root)) => Self::in_folder(root),
             Some(Err(error)) => {
-                let files = Self::new(BTreeSet::new(), Home::Skill(skill));
+                let files = Self::new(BTreeSet::new(), FileSource::Skill(skill));
                 files.note(SKILL_FILE, 0, &format!("its folder cannot be read: {error}"));
                 files
             }
             None => {
                 let paths = skill.resources().iter().map(|it| it.path.to_string());
-                Self::new(paths.filter(|it| !is_made(it)).collect(), Home::Skill(skill))
+                Self::new(paths.filter(|it| !is_generated(it)).collect(), FileSource::Skill(skill))
             }
         }
     }
 
     /// Uses files that were read already.
-    pub(super) fn read_before(files: &'a [SkillFile]) -> Self {
+    pub(super) fn from_read(files: &'a [SkillFile]) -> Self {
         let plain = files.iter().filter(|it| matches!(it.kind, FileKind::Plain(_)));
-        let paths = plain.map(|it| it.path.clone()).filter(|it| !is_made(it));
-        Self::new(paths.collect(), Home::Read(files))
+        let paths = plain.map(|it| it.path.clone()).filter(|it| !is_generated(it));
+        Self::new(paths.collect(), FileSource::Read(files))
     }
 
     fn in_folder(root: Root) -> Self {
@@ -91,7 +92,7 @@ impl<'a> Files<'a> {
                 let Some(name) = listed.name.to_str() else { continue };
                 let path = if folder.is_empty() { name.into() } else { format!("{folder}/{name}") };
                 match listed.kind {
-                    FileType::Directory if MADE.contains(&name) => {}
+                    FileType::Directory if GENERATED.contains(&name) => {}
                     FileType::Directory if depth < DEPTH => folders.push((path, depth + 1)),
                     FileType::RegularFile => {
                         paths.insert(path);
@@ -100,17 +101,17 @@ impl<'a> Files<'a> {
                 }
             }
         }
-        let files = Self::new(paths, Home::Folder(root));
+        let files = Self::new(paths, FileSource::Folder(root));
         for (folder, why) in &faults {
             files.note(if folder.is_empty() { "." } else { folder }, 0, why);
         }
         files
     }
 
-    fn new(paths: BTreeSet<String>, home: Home<'a>) -> Self {
+    fn new(paths: BTreeSet<String>, source: FileSource<'a>) -> Self {
         let modules = paths.iter().filter_map(|it| it.strip_suffix(".py"));
         let modules = modules.flat_map(|it| it.split('/')).map(str::to_owned).collect();
-        Self { paths, modules, home, room: Cell::new(ALL), notes: RefCell::default() }
+        Self { paths, modules, source, room: Cell::new(ALL), notes: RefCell::default() }
     }
 
     /// Returns the paths of all files, sorted.
@@ -119,7 +120,7 @@ impl<'a> Files<'a> {
     }
 
     /// Whether there is a file at this path.
-    pub(super) fn has(&self, path: &str) -> bool {
+    pub(super) fn contains(&self, path: &str) -> bool {
         self.paths.contains(path)
     }
 
@@ -143,7 +144,7 @@ impl<'a> Files<'a> {
 
     /// Reads a text file; adds a note if it cannot be read.
     pub(super) fn text(&self, path: &str) -> Option<String> {
-        if !self.has(path) {
+        if !self.contains(path) {
             return None;
         }
         match self.read(path) {
@@ -157,7 +158,7 @@ impl<'a> Files<'a> {
 
     fn read(&self, path: &str) -> Result<String, String> {
         let limit = FILE.min(self.room.get());
-        let bytes = self.bytes(path, limit)?;
+        let bytes = self.read_bytes(path, limit)?;
         if bytes.len() as u64 > limit {
             return Err(match limit {
                 FILE => format!("it has more than {FILE} bytes, so it was not read"),
@@ -176,16 +177,16 @@ impl<'a> Files<'a> {
     }
 
     /// Reads a file up to one byte more than the limit.
-    fn bytes(&self, path: &str, limit: u64) -> Result<Vec<u8>, String> {
-        match &self.home {
-            Home::Folder(root) => {
+    fn read_bytes(&self, path: &str, limit: u64) -> Result<Vec<u8>, String> {
+        match &self.source {
+            FileSource::Folder(root) => {
                 let file = root.file(Path::new(path), Links::Never).map_err(|it| it.to_string())?;
                 let mut bytes = Vec::new();
                 file.take(limit + 1).read_to_end(&mut bytes).map_err(|it| it.to_string())?;
                 Ok(bytes)
             }
-            Home::Skill(skill) => skill.read(path).map_err(|it| it.to_string()),
-            Home::Read(files) => {
+            FileSource::Skill(skill) => skill.read(path).map_err(|it| it.to_string()),
+            FileSource::Read(files) => {
                 let file = files.iter().find(|it| it.path == path);
                 Ok(file.map(|it| it.bytes.clone()).unwrap_or_default())
             }
@@ -211,8 +212,8 @@ const NO_TEXT: &str = "it is not UTF-8 text, so it was not read";
 /// The maximum number of notes.
 const MAX_NOTES: usize = 100;
 
-fn is_made(path: &str) -> bool {
-    path.split('/').any(|it| MADE.contains(&it))
+fn is_generated(path: &str) -> bool {
+    path.split('/').any(|it| GENERATED.contains(&it))
 }
 
 /// Returns the folder of a path; empty at the top.
@@ -221,12 +222,12 @@ pub(super) fn folder_of(path: &str) -> &str {
 }
 
 /// Returns a path inside of a folder.
-pub(super) fn inside(folder: &str, name: &str) -> String {
+pub(super) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
 /// Returns a folder and all above it, the nearest first, up to that of the skill.
-pub(super) fn upward(folder: &str) -> impl Iterator<Item = &str> {
+pub(super) fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
     let mut next = Some(folder);
     std::iter::from_fn(move || {
         let here = next?;
@@ -236,7 +237,7 @@ pub(super) fn upward(folder: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Resolves a path relative to a folder; `None` if it leads out of the skill.
-pub(super) fn resolved(folder: &str, path: &str) -> Option<String> {
+pub(super) fn resolve(folder: &str, path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains(['\\', ':']) {
         return None;
     }

@@ -95,7 +95,7 @@ impl InterpreterSearch {
         let name = program.rsplit('/').next().unwrap_or(program);
         let family = FAMILIES.iter().find(|it| it.1.contains(&name)).map(|it| it.0);
         if let Some((family, path)) = family.and_then(|it| self.configured.get_key_value(it)) {
-            return self.configured(family, path).map(Some);
+            return self.find_configured(family, path).map(Some);
         }
         let venv = (family == Some("python")).then(|| self.venv(name)).flatten();
         let found = venv.or_else(|| self.on_path(name));
@@ -176,24 +176,22 @@ impl InterpreterSearch {
         versions: &[&str],
     ) -> Result<Option<InstalledInterpreter>, InterpreterError> {
         let home = self.home.as_deref();
-        let will_do = |it: &InstalledInterpreter| {
-            let name = it.program.file_name().and_then(|it| it.to_str()).unwrap_or_default();
-            let version = name.strip_prefix("python").unwrap_or_default();
-            versions.iter().all(|asked| satisfies(version, asked) != Some(false))
-        };
         for name in names {
             let found = self.find(name)?.map(|it| it.program).or_else(|| of_system(name));
-            if let Some(found) = found.and_then(|it| interpreter_at(&it, home)).filter(will_do) {
-                return Ok(Some(found));
+            let found = found.and_then(|it| interpreter_at(&it, home));
+            if found.as_ref().is_some_and(|it| it.fits(versions)) {
+                return Ok(found);
             }
         }
         let others = MINORS.rev().map(|minor| format!("python3.{minor}"));
-        let mut others = others.filter(|_| names.contains(&"python3"));
-        Ok(others.find_map(|it| interpreter_at(&self.installed(&it)?, home).filter(will_do)))
+        Ok(others
+            .filter(|_| names.contains(&"python3"))
+            .filter_map(|it| interpreter_at(&self.find_installed(&it)?, home))
+            .find(|it| it.fits(versions)))
     }
 
     /// Returns the first program of this name on `PATH` or in the system, with links resolved.
-    pub(crate) fn installed(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn find_installed(&self, name: &str) -> Option<PathBuf> {
         let home = self.home.as_deref();
         let there = self.path.iter().filter(|it| it.is_absolute()).map(|it| it.join(name));
         let mut there = there.filter(|it| is_executable(it));
@@ -206,7 +204,7 @@ impl InterpreterSearch {
         fs::canonicalize(found.or_else(|| of_system(name))?).ok()
     }
 
-    fn configured(
+    fn find_configured(
         &self,
         family: &str,
         path: &Path,
@@ -228,16 +226,13 @@ impl InterpreterSearch {
 
     /// Returns that of a virtual environment: the active one, else the nearest of the project.
     fn venv(&self, name: &str) -> Option<InstalledInterpreter> {
-        let of = |folder: &Path, origin| {
+        let active = self.virtual_env.iter().map(|it| (it.clone(), InterpreterOrigin::VirtualEnv));
+        let project = self.directories.iter().flat_map(|directory| {
+            VENVS.iter().map(|it| (directory.join(it), InterpreterOrigin::Project))
+        });
+        active.chain(project).find_map(|(folder, origin)| {
             let found = virtual_environment(&folder.join("bin").join(name), self.home.as_deref())?;
             Some(InstalledInterpreter { origin, ..found })
-        };
-        let active =
-            self.virtual_env.as_deref().and_then(|it| of(it, InterpreterOrigin::VirtualEnv));
-        active.or_else(|| {
-            let folders = self.directories.iter();
-            let mut venvs = folders.flat_map(|it| VENVS.iter().map(move |name| it.join(name)));
-            venvs.find_map(|it| of(&it, InterpreterOrigin::Project))
         })
     }
 
@@ -272,6 +267,15 @@ impl InterpreterSearch {
     }
 }
 
+impl InstalledInterpreter {
+    /// Whether its version, as far as its name shows, meets these requirements.
+    fn fits(&self, versions: &[&str]) -> bool {
+        let name = self.program.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+        let version = name.strip_prefix("python").unwrap_or_default();
+        versions.iter().all(|it| satisfies(version, it) != Some(false))
+    }
+}
+
 impl fmt::Display for InterpreterOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -292,15 +296,13 @@ fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInte
     if !is_python(path) {
         return None;
     }
-    let value = |name: &str| {
-        settings.lines().find_map(|line| {
-            let (key, value) = line.split_once('=')?;
-            (key.trim() == name).then(|| PathBuf::from(value.trim()))
-        })
-    };
     let mut reads = vec![folder.to_owned()];
     // The target of its link, and the base in its configuration: either may be a link itself.
-    let base = value("home").map(|it| it.join(path.file_name().unwrap_or_default()));
+    let base = settings.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "home")
+            .then(|| Path::new(value.trim()).join(path.file_name().unwrap_or_default()))
+    });
     for program in [Some(path.to_owned()), base].into_iter().flatten().filter(|it| is_python(it)) {
         if let Some(found) = interpreter_at(&program, home) {
             reads.extend(found.reads);
@@ -317,7 +319,7 @@ fn interpreter_at(path: &Path, home: Option<&Path>) -> Option<InstalledInterpret
     let program = fs::canonicalize(path).ok()?;
     let reads = match program.parent().and_then(Path::parent) {
         _ if is_of_system(&program) => Vec::new(),
-        Some(prefix) if is_shared(prefix, home) => parts(&program, prefix),
+        Some(prefix) if is_shared(prefix, home) => own_files(&program, prefix),
         Some(prefix) if program.parent().is_some_and(|it| it.ends_with("bin")) => {
             vec![prefix.to_owned()]
         }
@@ -355,7 +357,7 @@ fn is_shared(prefix: &Path, home: Option<&Path>) -> bool {
 }
 
 /// Returns the program itself, and its libraries, by their names.
-fn parts(program: &Path, prefix: &Path) -> Vec<PathBuf> {
+fn own_files(program: &Path, prefix: &Path) -> Vec<PathBuf> {
     let libraries = fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
     let own = libraries.filter(|it| {
         it.file_name().to_str().is_some_and(|name: &str| {

@@ -65,7 +65,7 @@ const BUILT_IN: &[&str] = &[
 
 /// Returns the package of an import; `None` for a built-in module, a file of the skill, or a
 /// project alias.
-pub(super) fn package(specifier: &str) -> Option<&str> {
+pub(super) fn package_of(specifier: &str) -> Option<&str> {
     let is_own = specifier.starts_with(['.', '/', '#', '~']) || specifier.starts_with("@/");
     if is_own || specifier.contains([':', ' ', '\\', '$', '*', '!']) {
         return None;
@@ -83,30 +83,29 @@ pub(super) fn js_imports(text: &str, most: usize) -> Vec<JsImport> {
     let mut imports: Vec<JsImport> = Vec::new();
     // For each open brace, whether it belongs to a `try` whose failure is handled.
     let mut blocks: Vec<bool> = Vec::new();
-    let mut survived = 0_usize;
+    let mut handled = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
         if imports.len() >= most {
             break;
         }
-        let text = |number: usize| tokens.get(number).map_or("", |it| it.text);
+        let before = at.checked_sub(1).map_or("", |it| tokens[it].text);
         match token.kind {
             TokenKind::Sign if token.text == "{" => {
-                let is_try = at > 0 && text(at - 1) == "try";
-                let is_survived = is_try && handles_failure(&tokens, at);
-                survived += usize::from(is_survived);
-                blocks.push(is_survived);
+                let is_handled = before == "try" && handles_failure(&tokens, at);
+                handled += usize::from(is_handled);
+                blocks.push(is_handled);
             }
             TokenKind::Sign if token.text == "}" => {
-                survived -= usize::from(blocks.pop() == Some(true));
+                handled -= usize::from(blocks.pop() == Some(true));
             }
             TokenKind::Word => {
-                let is_member = at > 0 && matches!(text(at - 1), "." | "?.");
+                let is_member = matches!(before, "." | "?.");
                 let found = match token.text {
-                    "import" | "export" if !is_member => imported(&tokens, at),
-                    "require" if !is_member => required(&tokens, at),
+                    "import" | "export" if !is_member => imported_module(&tokens, at),
+                    "require" if !is_member => required_module(&tokens, at),
                     _ => None,
                 };
-                let is_optional = survived > 0;
+                let is_optional = handled > 0;
                 let is_type = is_type(&tokens, at);
                 imports.extend(found.map(|it| JsImport {
                     specifier: it.to_owned(),
@@ -122,12 +121,12 @@ pub(super) fn js_imports(text: &str, most: usize) -> Vec<JsImport> {
 }
 
 /// Returns the module that `import` or `export` at this token names.
-fn imported<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
+fn imported_module<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
     let is_import = tokens[at].text == "import";
     let next = tokens.get(at + 1)?;
     match (next.kind, next.text) {
         (TokenKind::Text, text) if is_import => return Some(text),
-        (TokenKind::Sign, "(") if is_import => return quoted(tokens, at + 2),
+        (TokenKind::Sign, "(") if is_import => return string_at(tokens, at + 2),
         (TokenKind::Sign, "{" | "*") => {}
         (TokenKind::Word, word) if is_import || word == "type" => {}
         _ => return None,
@@ -135,7 +134,7 @@ fn imported<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
     for (number, token) in tokens.iter().enumerate().skip(at + 1).take(MAX_NAMES) {
         match (token.kind, token.text) {
             (TokenKind::Word, "from") => {
-                if let Some(text) = quoted(tokens, number + 1) {
+                if let Some(text) = string_at(tokens, number + 1) {
                     return Some(text);
                 }
             }
@@ -150,30 +149,30 @@ fn imported<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
 
 /// Whether `import` or `export` at this token is for types only; `type` can also be a name.
 fn is_type(tokens: &[Token<'_>], at: usize) -> bool {
-    let text = |number: usize| tokens.get(number).map_or("", |it| it.text);
-    matches!(text(at), "import" | "export") && text(at + 1) == "type" && text(at + 2) != "from"
+    let [word, next, last] = [at, at + 1, at + 2].map(|it| tokens.get(it).map_or("", |it| it.text));
+    matches!(word, "import" | "export") && next == "type" && last != "from"
 }
 
-fn required<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
+fn required_module<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
     let is_resolve = tokens.get(at + 1)?.text == "." && tokens.get(at + 2)?.text == "resolve";
     let open = if is_resolve { at + 3 } else { at + 1 };
-    (tokens.get(open)?.text == "(").then(|| quoted(tokens, open + 1))?
+    (tokens.get(open)?.text == "(").then(|| string_at(tokens, open + 1))?
 }
 
-fn quoted<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
+fn string_at<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
     tokens.get(at).filter(|it| it.kind == TokenKind::Text).map(|it| it.text)
 }
 
 /// Whether a script continues when the `try` block with this brace fails: its `catch` does not end
 /// it.
 fn handles_failure(tokens: &[Token<'_>], open: usize) -> bool {
-    let Some(end) = closing(tokens, open) else { return false };
+    let Some(end) = closing_brace(tokens, open) else { return false };
     let mut rest = tokens.iter().enumerate().skip(end + 1).take(8);
     if rest.next().is_none_or(|it| it.1.text != "catch") {
         return false;
     }
     let Some((handler, _)) = rest.find(|it| it.1.text == "{") else { return false };
-    let end = closing(tokens, handler).unwrap_or(tokens.len());
+    let end = closing_brace(tokens, handler).unwrap_or(tokens.len());
     let handler = &tokens[handler..end];
     !handler.iter().any(|it| it.text == "throw")
         && !handler
@@ -182,7 +181,7 @@ fn handles_failure(tokens: &[Token<'_>], open: usize) -> bool {
 }
 
 /// Returns the brace that closes the one at this token; searches at most some thousand tokens.
-fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
+fn closing_brace(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open).take(4_000) {
         match (token.kind, token.text) {
@@ -355,7 +354,7 @@ fn template_length(text: &str, from: usize) -> (usize, bool) {
 mod tests {
     use super::*;
 
-    fn seen(text: &str) -> Vec<String> {
+    fn find(text: &str) -> Vec<String> {
         js_imports(text, 100)
             .into_iter()
             .map(|it: JsImport| {
@@ -389,7 +388,7 @@ mod tests {
             "19:zz",
             "20:k",
         ];
-        assert_eq!(seen(text), expected);
+        assert_eq!(find(text), expected);
     }
 
     #[test]
@@ -397,7 +396,7 @@ mod tests {
         let text = "try { require('a') } catch { a = null }\n\
             try { require('b') } catch (e) { console.log('npm i b'); process.exit(1) }\n\
             try { require('c') } catch (e) { throw e }\ntry { require('d') } finally { }\nrequire('e')";
-        assert_eq!(seen(text), ["1:a?", "2:b", "3:c", "4:d", "5:e"]);
+        assert_eq!(find(text), ["1:a?", "2:b", "3:c", "4:d", "5:e"]);
     }
 
     #[test]
@@ -418,7 +417,7 @@ mod tests {
             ("", None),
         ];
         for (specifier, expected) in cases {
-            assert_eq!(package(specifier), expected, "{specifier}");
+            assert_eq!(package_of(specifier), expected, "{specifier}");
         }
         assert!(BUILT_IN.is_sorted());
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    files::{Files, inside},
+    files::{Files, join},
     needs::{
         Ecosystem, EnvironmentNeeds, PackageDeclaration, PackageNeed, PackageSource, Place,
         VersionNeed,
@@ -31,10 +31,10 @@ const FIELDS: &[(&str, Option<&str>, bool)] = &[
 ];
 
 /// Returns the environment that a folder declares for its Node and Bun scripts.
-pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
-    let path = inside(folder, "package.json");
+pub(super) fn read_package_json(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
+    let path = join(folder, "package.json");
     let text = files.text(&path)?;
-    let document = object(files, &path, &text)?;
+    let document = parse_object(files, &path, &text)?;
     let mut needs = EnvironmentNeeds::new(Ecosystem::Node, PackageDeclaration::PackageJson, &path);
     for &(field, group, is_optional) in FIELDS {
         let Some(found) = document.get(field) else { continue };
@@ -57,7 +57,7 @@ pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNee
                 break;
             }
             let mut package = PackageNeed::new(name.clone(), format!("{name}@{range}"), place);
-            package.source = source(range);
+            package.source = source_of(range);
             package.group = group.map(str::to_owned);
             package.is_optional = is_optional;
             needs.packages.push(package);
@@ -70,18 +70,18 @@ pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNee
     }));
     let manager = document.get("packageManager").and_then(Value::as_str);
     needs.manager = manager.map(|it| it.split('+').next().unwrap_or(it).to_owned());
-    needs.lock_file = LOCKS.iter().map(|it| inside(folder, it)).find(|it| files.has(it));
+    needs.lock_file = LOCKS.iter().map(|it| join(folder, it)).find(|it| files.contains(it));
     (!needs.packages.is_empty() || !needs.versions.is_empty()).then_some(needs)
 }
 
 /// Returns the environment that a folder declares for its Deno scripts.
-pub(super) fn declared_for_deno(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
+pub(super) fn read_deno_json(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
     let path = ["deno.json", "deno.jsonc"]
-        .map(|it| inside(folder, it))
+        .map(|it| join(folder, it))
         .into_iter()
-        .find(|it| files.has(it))?;
+        .find(|it| files.contains(it))?;
     let text = files.text(&path)?;
-    let document = object(files, &path, &plain_json(&text))?;
+    let document = parse_object(files, &path, &strip_comments(&text))?;
     let mut needs = EnvironmentNeeds::new(Ecosystem::Deno, PackageDeclaration::DenoJson, &path);
     let imports = document.get("imports").and_then(Value::as_object);
     for (name, specifier) in imports.into_iter().flatten().take(MAX_PACKAGES) {
@@ -95,7 +95,7 @@ pub(super) fn declared_for_deno(files: &Files<'_>, folder: &str) -> Option<Envir
             None => {}
         }
     }
-    needs.lock_file = Some(inside(folder, "deno.lock")).filter(|it| files.has(it));
+    needs.lock_file = Some(join(folder, "deno.lock")).filter(|it| files.contains(it));
     Some(needs)
 }
 
@@ -127,13 +127,12 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Returns the source of a package with this version.
-fn source(range: &str) -> PackageSource {
+fn source_of(range: &str) -> PackageSource {
     const PATHS: &[&str] = &["file:", "link:", "portal:", "workspace:", "./", "../", "/", "~/"];
-    let is_one_of = |all: &[&str]| all.iter().any(|it| range.starts_with(it));
-    if is_one_of(PATHS) {
+    if PATHS.iter().any(|it| range.starts_with(it)) {
         PackageSource::Path
     } else if range.contains("://")
-        || is_one_of(&["git", "github:"])
+        || range.starts_with("git")
         || (range.contains('/') && !range.starts_with("npm:"))
     {
         PackageSource::Url
@@ -142,7 +141,7 @@ fn source(range: &str) -> PackageSource {
     }
 }
 
-fn object(files: &Files<'_>, path: &str, text: &str) -> Option<Map<String, Value>> {
+fn parse_object(files: &Files<'_>, path: &str, text: &str) -> Option<Map<String, Value>> {
     match serde_json::from_str(text) {
         Ok(Value::Object(document)) => return Some(document),
         Ok(_) => files.note(path, 0, "it is not a JSON object"),
@@ -157,14 +156,14 @@ fn object(files: &Files<'_>, path: &str, text: &str) -> Option<Map<String, Value
 
 /// Returns the line of a key below another; 0 if it is not found.
 fn line_of(text: &str, above: &str, key: &str) -> usize {
-    let find = |from: usize, key: &str| Some(from + text[from..].find(&format!("\"{key}\""))?);
-    let found = find(0, above).and_then(|at| if above == key { Some(at) } else { find(at, key) });
-    found.map_or(0, |at| text.as_bytes()[..at].iter().filter(|it| **it == b'\n').count() + 1)
+    let Some(start) = text.find(&format!("\"{above}\"")) else { return 0 };
+    let offset = if above == key { Some(0) } else { text[start..].find(&format!("\"{key}\"")) };
+    offset.map_or(0, |it| text[..start + it].matches('\n').count() + 1)
 }
 
 /// Removes the comments and trailing commas that Deno allows from JSON, with line numbers
 /// unchanged.
-fn plain_json(text: &str) -> String {
+fn strip_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -230,7 +229,7 @@ mod tests {
     #[test]
     fn comments_and_last_commas_are_left_out_of_json() {
         let text = "{ // a\n \"b\": [\"//\", 1,], /* c\n */ \"d\": \"\\\"\",\n}";
-        assert_eq!(plain_json(text), "{ \n \"b\": [\"//\", 1 ], \n \"d\": \"\\\"\" \n}");
+        assert_eq!(strip_comments(text), "{ \n \"b\": [\"//\", 1 ], \n \"d\": \"\\\"\" \n}");
     }
 
     #[test]
@@ -247,7 +246,7 @@ mod tests {
             ("git+ssh://example.com/a.git", PackageSource::Url),
         ];
         for (range, expected) in cases {
-            assert_eq!(source(range), expected, "{range}");
+            assert_eq!(source_of(range), expected, "{range}");
         }
     }
 }

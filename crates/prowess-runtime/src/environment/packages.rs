@@ -438,7 +438,7 @@ pub(super) fn distribution(module: &str) -> (String, bool) {
         }
         match name.rsplit_once('.') {
             Some((parent, _)) => name = parent,
-            None => return (normalized(name), true),
+            None => return (normalize_name(name), true),
         }
     }
 }
@@ -449,7 +449,7 @@ pub(super) fn is_known_npm(package: &str) -> bool {
 }
 
 /// Returns the normalized name of a distribution (PEP 503).
-pub(super) fn normalized(name: &str) -> String {
+pub(super) fn normalize_name(name: &str) -> String {
     let mut normal = String::with_capacity(name.len());
     for c in name.chars() {
         match c {

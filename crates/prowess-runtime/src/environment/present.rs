@@ -15,7 +15,7 @@ use super::{
     needs::{
         Ecosystem, EnvironmentNeeds, Needs, PackageDeclaration, PackageNeed, Place, VersionNeed,
     },
-    packages::normalized,
+    packages::normalize_name,
     system_programs::{SystemPackages, system_packages},
     version::satisfies,
 };
@@ -119,59 +119,45 @@ impl Present {
     }
 
     /// Returns the unmet needs, each once. Needs that cannot be checked are not listed.
-    /// `is_set` tells whether a variable is set.
+    /// `is_set` says whether a variable is set.
     pub fn missing(&self, needs: &Needs, is_set: &dyn Fn(&str) -> bool) -> Vec<Missing> {
         let mut missing: Vec<Missing> = Vec::new();
-        let mut add = |it: Missing| {
-            let same = missing.iter_mut().find(|own| own.kind == it.kind && own.name == it.name);
-            match same {
-                Some(same) => {
-                    same.is_optional &= it.is_optional;
-                    match it.scripts.is_empty() {
-                        true => same.scripts.clear(),
-                        false if same.scripts.is_empty() => {}
-                        false => same.scripts.extend(it.scripts),
-                    }
-                }
-                None => missing.push(it),
-            }
-        };
         for script in &needs.scripts {
             let name = script.interpreter.command.first().map_or("", String::as_str);
             if !self.has_interpreter(name) {
-                add(Missing::new(MissingKind::Interpreter, name, Place::new(&script.path, 0)));
+                let place = Place::new(&script.path, 0);
+                Missing::new(MissingKind::Interpreter, name, place).add_to(&mut missing);
             }
         }
         for (at, environment) in needs.environments.iter().enumerate() {
-            if let Some(left) = self.prepared.get(&at) {
-                let left = environment.packages.iter().filter(|it| left.contains(&it.requirement));
-                left.filter_map(|it| self.missing_package(environment, it)).for_each(&mut add);
-                continue;
+            let not_installed = self.prepared.get(&at);
+            if not_installed.is_none() {
+                for version in &environment.versions {
+                    if let Some(wrong) = self.wrong_version(environment, version) {
+                        wrong.add_to(&mut missing);
+                    }
+                }
             }
-            environment
-                .versions
-                .iter()
-                .filter_map(|it| self.other_version(environment, it))
-                .for_each(&mut add);
-            environment
-                .packages
-                .iter()
-                .filter_map(|it| self.missing_package(environment, it))
-                .for_each(&mut add);
+            for package in &environment.packages {
+                if not_installed.is_none_or(|it| it.contains(&package.requirement))
+                    && let Some(package) = self.missing_package(environment, package)
+                {
+                    package.add_to(&mut missing);
+                }
+            }
         }
         for program in &needs.programs {
             if !program.any_of.iter().any(|it| self.has_interpreter(it)) {
                 let name = program.any_of.join(" or ");
-                let missing = Missing::new(MissingKind::Program, &name, program.place.clone());
+                let unmet = Missing::new(MissingKind::Program, &name, program.place.clone());
                 let packages = program.any_of.iter().find_map(|it| system_packages(it));
                 let (is_optional, scripts) = (program.is_optional, program.scripts.clone());
-                add(Missing { is_optional, packages, scripts, ..missing });
+                Missing { is_optional, packages, scripts, ..unmet }.add_to(&mut missing);
             }
         }
         for variable in needs.variables.iter().filter(|it| !is_set(&it.name)) {
-            let missing =
-                Missing::new(MissingKind::Variable, &variable.name, variable.place.clone());
-            add(Missing { is_optional: variable.is_optional, ..missing });
+            let unmet = Missing::new(MissingKind::Variable, &variable.name, variable.place.clone());
+            Missing { is_optional: variable.is_optional, ..unmet }.add_to(&mut missing);
         }
         missing
     }
@@ -192,7 +178,7 @@ impl Present {
     }
 
     /// Returns the installed version, if it is not a required one.
-    fn other_version(
+    fn wrong_version(
         &self,
         environment: &EnvironmentNeeds,
         asked: &VersionNeed,
@@ -230,7 +216,7 @@ impl Present {
                     return None;
                 }
                 match found {
-                    Some(version) if fits(version, &package.requirement) => return None,
+                    Some(version) if may_satisfy(version, &package.requirement) => return None,
                     found => found.cloned(),
                 }
             }
@@ -259,7 +245,7 @@ fn is_program(path: &Path) -> bool {
 
 /// Whether a version satisfies a requirement such as `pypdf[crypto]>=4; x`; true if that is
 /// undecidable.
-fn fits(version: &str, requirement: &str) -> bool {
+fn may_satisfy(version: &str, requirement: &str) -> bool {
     let requirement = requirement.split([';', '@']).next().unwrap_or_default();
     let requirement = requirement.split(" --").next().unwrap_or_default();
     let Some(at) = requirement.find(['=', '<', '>', '!', '~']) else { return true };
@@ -271,6 +257,18 @@ impl Missing {
         let name = name.to_owned();
         let (found, packages, scripts) = (None, None, Vec::new());
         Self { kind, name, found, is_optional: false, is_guessed: false, place, packages, scripts }
+    }
+
+    /// Adds it to others, or merges it with the same one.
+    fn add_to(self, others: &mut Vec<Self>) {
+        let same = others.iter_mut().find(|it| it.kind == self.kind && it.name == self.name);
+        let Some(same) = same else { return others.push(self) };
+        same.is_optional &= self.is_optional;
+        match self.scripts.is_empty() {
+            true => same.scripts.clear(),
+            false if same.scripts.is_empty() => {}
+            false => same.scripts.extend(self.scripts),
+        }
     }
 }
 
@@ -293,11 +291,11 @@ impl PythonPackages {
             let local = Path::new("/usr/local").join(&versioned);
             folders.extend(["/usr/lib/python3/dist-packages".into(), local.join("dist-packages")]);
         }
-        folders.iter().for_each(|it| packages.add(it));
+        folders.iter().for_each(|it| packages.add_folder(it));
         Some(packages)
     }
 
-    fn add(&mut self, folder: &Path) {
+    fn add_folder(&mut self, folder: &Path) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
         for entry in entries {
             let name = entry.file_name();
@@ -307,7 +305,7 @@ impl PythonPackages {
             {
                 let (name, version) = about.split_once('-').unwrap_or((about, ""));
                 let version = version.split("-py").next().unwrap_or_default();
-                self.distributions.insert(normalized(name), version.to_owned());
+                self.distributions.insert(normalize_name(name), version.to_owned());
             } else {
                 // `yaml`, `six.py`, `_cffi.cpython-311-x86_64-linux-gnu.so`
                 let module = name.split('.').next().unwrap_or_default();

@@ -161,37 +161,37 @@ const REQUIRED_VARIABLES: &[&str] = &["env", "env_vars", "environment", "environ
 /// Returns the programs that a skill declares, without reading its files.
 pub(crate) fn declared_programs(manifest: &Manifest) -> Vec<String> {
     let mut needs = Needs::default();
-    declared(manifest, "", &mut needs);
+    add_declared(manifest, "", &mut needs);
     needs.programs.into_iter().flat_map(|it| it.any_of).collect()
 }
 
 /// Adds the programs and variables that a skill declares.
-pub(super) fn declared(manifest: &Manifest, document: &str, needs: &mut Needs) {
+pub(super) fn add_declared(manifest: &Manifest, document: &str, needs: &mut Needs) {
     if let Some(text) = &manifest.compatibility {
         let line = line_of(document, "compatibility:");
-        in_words(text, line, needs);
+        add_from_sentence(text, line, needs);
     }
     for field in manifest.metadata.iter().chain(&manifest.unknown) {
-        let is_asked = is_asking(&field.key) || VARIABLES.contains(&&*field.key);
+        let is_asked = is_requirement_key(&field.key) || VARIABLES.contains(&&*field.key);
         if is_asked {
-            requirement(field, false, needs);
+            add_requirements(field, false, needs);
         } else if field.key == "compatibility" || field.key == "dependencies" {
             let text = field.value.as_text().unwrap_or_default();
-            in_words(text, field.line + 1, needs);
+            add_from_sentence(text, field.line + 1, needs);
         }
-        search(&field.value, field.line, 0, needs);
+        search_requirements(&field.value, field.line, 0, needs);
     }
     for word in &manifest.dialect().requires {
         let line = line_of(document, "requires:");
         let (name, version) = split_version(word);
-        if let Some(program) = known(name) {
+        if let Some(program) = known_program(name) {
             add_program(vec![program.to_owned()], version, false, line, needs);
         }
     }
 }
 
 /// Searches for maps with requirements, whichever client they are for.
-fn search(value: &Value<'_>, line: usize, depth: usize, needs: &mut Needs) {
+fn search_requirements(value: &Value<'_>, line: usize, depth: usize, needs: &mut Needs) {
     if depth > MAX_DEPTH {
         return;
     }
@@ -200,34 +200,34 @@ fn search(value: &Value<'_>, line: usize, depth: usize, needs: &mut Needs) {
             for field in fields {
                 let line = if field.line == 0 { line } else { field.line };
                 let found = Field { line, ..field.clone() };
-                if is_asking(&field.key) || VARIABLES.contains(&&*field.key) {
-                    requirement(&found, false, needs);
+                if is_requirement_key(&field.key) || VARIABLES.contains(&&*field.key) {
+                    add_requirements(&found, false, needs);
                 } else if field.key == "optional" {
-                    requirement(&found, true, needs);
+                    add_requirements(&found, true, needs);
                 } else {
-                    search(&field.value, line, depth + 1, needs);
+                    search_requirements(&field.value, line, depth + 1, needs);
                 }
             }
         }
         // The specification only allows strings below `metadata`, so some contain JSON.
         Value::Scalar(scalar) if scalar.text.trim_start().starts_with('{') => {
             if let Ok(json) = serde_json::from_str(&scalar.text) {
-                search(&from_json(json), line, depth + 1, needs);
+                search_requirements(&from_json(json), line, depth + 1, needs);
             }
         }
         Value::Scalar(_) | Value::List(_) | Value::Empty => {}
     }
 }
 
-fn is_asking(key: &str) -> bool {
+fn is_requirement_key(key: &str) -> bool {
     matches!(key, "requires" | "prerequisites" | "requirements")
 }
 
 /// Parses the fields below `requires`, or a list of variables.
-fn requirement(field: &Field<'_>, is_optional: bool, needs: &mut Needs) {
+fn add_requirements(field: &Field<'_>, is_optional: bool, needs: &mut Needs) {
     let line = field.line + 1;
     if VARIABLES.contains(&&*field.key) {
-        return variables(&field.value, is_optional, line, needs);
+        return add_variables(&field.value, is_optional, line, needs);
     }
     let Value::Map(fields) = &field.value else { return };
     for inner in fields {
@@ -243,17 +243,20 @@ fn requirement(field: &Field<'_>, is_optional: bool, needs: &mut Needs) {
                     .for_each(|it| add_program(vec![it], None, is_optional, line, needs)),
             }
         } else if VARIABLES.iter().chain(REQUIRED_VARIABLES).any(|it| *it == inner.key) {
-            variables(&inner.value, is_optional, line, needs);
+            add_variables(&inner.value, is_optional, line, needs);
         }
     }
 }
 
 /// Returns the names in a list, or in a comma-separated text; for a map its `name`.
 fn names(value: &Value<'_>) -> Vec<String> {
-    let name =
-        |it: &Value<'_>| it.get("name").unwrap_or(it).as_text().map(|it| it.trim().to_owned());
     match value {
-        Value::List(items) => items.iter().take(MAX_NAMES).filter_map(name).collect(),
+        Value::List(items) => items
+            .iter()
+            .take(MAX_NAMES)
+            .filter_map(|it| it.get("name").unwrap_or(it).as_text())
+            .map(|it| it.trim().to_owned())
+            .collect(),
         Value::Scalar(scalar) => {
             let parts = scalar.text.split([',', ' ']).map(str::trim).filter(|it| !it.is_empty());
             parts.take(MAX_NAMES).map(str::to_owned).collect()
@@ -262,17 +265,17 @@ fn names(value: &Value<'_>) -> Vec<String> {
     }
 }
 
-fn variables(value: &Value<'_>, is_optional: bool, line: usize, needs: &mut Needs) {
-    let is_spare = |it: &Value<'_>| it.get("required").and_then(Value::as_text) == Some("false");
-    let spare: Vec<String> = match value {
-        Value::List(items) => {
-            let items = items.iter().filter(|it| is_spare(it));
-            items.filter_map(|it| it.get("name")?.as_text().map(str::to_owned)).collect()
-        }
+fn add_variables(value: &Value<'_>, is_optional: bool, line: usize, needs: &mut Needs) {
+    let optional: Vec<String> = match value {
+        Value::List(items) => items
+            .iter()
+            .filter(|it| it.get("required").and_then(Value::as_text) == Some("false"))
+            .filter_map(|it| it.get("name")?.as_text().map(str::to_owned))
+            .collect(),
         Value::Scalar(_) | Value::Map(_) | Value::Empty => Vec::new(),
     };
     for name in names(value) {
-        let is_optional = is_optional || spare.contains(&name);
+        let is_optional = is_optional || optional.contains(&name);
         add_variable(&name, is_optional, line, needs);
     }
 }
@@ -348,14 +351,14 @@ fn is_program(name: &str) -> bool {
         && !name.starts_with(['-', '.'])
 }
 
-fn known(word: &str) -> Option<&'static str> {
+fn known_program(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
     PROGRAMS.binary_search_by_key(&&*word, |it| it.0).ok().map(|at| PROGRAMS[at].1)
 }
 
 /// Parses a sentence such as “Requires Python 3.12+, git and docker (optional: jq)”.
-fn in_words(text: &str, line: usize, needs: &mut Needs) {
-    for clause in clauses(text) {
+fn add_from_sentence(text: &str, line: usize, needs: &mut Needs) {
+    for clause in split_clauses(text) {
         let words: Vec<&str> = clause.split_whitespace().collect();
         let lower: Vec<String> =
             words.iter().map(|it| trim_punctuation(it).to_lowercase()).collect();
@@ -373,10 +376,10 @@ fn in_words(text: &str, line: usize, needs: &mut Needs) {
                 continue;
             }
             let (name, version) = split_version(word);
-            let Some(program) = known(name).filter(|_| is_meant(&words, at, name)) else {
+            let Some(program) = known_program(name).filter(|_| is_meant(&words, at, name)) else {
                 continue;
             };
-            let version = version.or_else(|| version_behind(&words, at));
+            let version = version.or_else(|| following_version(&words, at));
             let joins = alternative.take().filter(|it| at == it.0 + 2 && lower[at - 1] == "or");
             let any_of = match joins {
                 Some((_, mut names)) => {
@@ -393,7 +396,7 @@ fn in_words(text: &str, line: usize, needs: &mut Needs) {
 }
 
 /// Splits a text into clauses. A dot within a word ends nothing.
-fn clauses(text: &str) -> Vec<String> {
+fn split_clauses(text: &str) -> Vec<String> {
     let spaced = text.replace(". ", "\n").replace(['(', ')', ';'], "\n").replace(" but ", "\n");
     spaced.lines().map(|it| it.replace(',', " , ")).collect()
 }
@@ -453,7 +456,7 @@ fn split_version(word: &str) -> (&str, Option<String>) {
 }
 
 /// Parses the version after a program: `3.12+`, `>= 18`, `18 or newer`.
-fn version_behind(words: &[&str], at: usize) -> Option<String> {
+fn following_version(words: &[&str], at: usize) -> Option<String> {
     let next = trim_punctuation(words.get(at + 1)?);
     let (sign, number) = match next {
         ">=" | "≥" => (">=", trim_punctuation(words.get(at + 2)?)),
@@ -509,9 +512,9 @@ fn text_value(text: String) -> Value<'static> {
 mod tests {
     use super::*;
 
-    fn recognized(text: &str) -> String {
+    fn recognize(text: &str) -> String {
         let mut needs = Needs::default();
-        in_words(text, 3, &mut needs);
+        add_from_sentence(text, 3, &mut needs);
         let variables = needs.variables.iter().map(|it| format!("${}", it.name));
         let all: Vec<String> = needs
             .programs
@@ -553,7 +556,7 @@ mod tests {
             ("", ""),
         ];
         for (text, expected) in cases {
-            assert_eq!(recognized(text), expected, "{text}");
+            assert_eq!(recognize(text), expected, "{text}");
         }
         assert!(PROGRAMS.is_sorted());
     }

@@ -4,53 +4,53 @@
 use toml_edit::{Document, Item};
 
 use super::{
-    files::{Files, inside},
+    files::{Files, join},
     needs::{Ecosystem, EnvironmentNeeds, PackageDeclaration, PackageNeed, Place, VersionNeed},
-    requirements::{MAX_PACKAGES, package, requirements, too_many},
+    requirements::{MAX_PACKAGES, parse_requirement, read_requirements, too_many},
 };
 
 /// Returns the environment that the header of a script declares; `None` without a header.
-pub(super) fn header(files: &Files<'_>, path: &str, text: &str) -> Option<EnvironmentNeeds> {
+pub(super) fn read_header(files: &Files<'_>, path: &str, text: &str) -> Option<EnvironmentNeeds> {
     let (first, toml) = header_block(text)?;
     let mut needs = EnvironmentNeeds::new(Ecosystem::Python, PackageDeclaration::Header, path);
-    let Some(document) = toml_of(files, path, first, &toml) else { return Some(needs) };
+    let Some(document) = parse_toml(files, path, first, &toml) else { return Some(needs) };
     let reader = TomlReader { files, file: path, text: &toml, first };
-    needs.versions.extend(reader.version(document.get("requires-python")));
-    reader.packages(document.get("dependencies"), None, &mut needs.packages);
+    needs.versions.extend(reader.read_version(document.get("requires-python")));
+    reader.add_packages(document.get("dependencies"), None, &mut needs.packages);
     reader.note_uv(document.get("tool"));
-    needs.lock_file = Some(format!("{path}.lock")).filter(|it| files.has(it));
+    needs.lock_file = Some(format!("{path}.lock")).filter(|it| files.contains(it));
     Some(needs)
 }
 
 /// Returns the environment that a folder declares for its Python scripts. A locked project takes
 /// precedence, then `requirements.txt`, then an unlocked project.
-pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
+pub(super) fn read_declaration(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
     let [project, listed, lock] =
-        ["pyproject.toml", "requirements.txt", "uv.lock"].map(|it| inside(folder, it));
-    let is_locked = files.has(&lock);
-    let by_project = || pyproject(files, &project, is_locked.then(|| lock.clone()));
-    let by_list = || {
-        let packages = files.has(&listed).then(|| requirements(files, &listed))?;
-        let mut needs =
-            EnvironmentNeeds::new(Ecosystem::Python, PackageDeclaration::Requirements, &listed);
-        needs.packages = packages;
-        (!needs.packages.is_empty()).then_some(needs)
-    };
-    let mut needs = match is_locked {
-        true => by_project().or_else(by_list),
-        false => by_list().or_else(by_project),
+        ["pyproject.toml", "requirements.txt", "uv.lock"].map(|it| join(folder, it));
+    let mut needs = match files.contains(&lock) {
+        true => read_pyproject(files, &project, Some(lock))
+            .or_else(|| read_requirements_txt(files, &listed)),
+        false => {
+            read_requirements_txt(files, &listed).or_else(|| read_pyproject(files, &project, None))
+        }
     }?;
-    if needs.declared == PackageDeclaration::Requirements && files.has(&project) {
+    if needs.declared == PackageDeclaration::Requirements && files.contains(&project) {
         // The Python version of the project applies as well.
-        let versions = pyproject(files, &project, None).map(|it| it.versions);
+        let versions = read_pyproject(files, &project, None).map(|it| it.versions);
         needs.versions.extend(versions.into_iter().flatten());
     }
     Some(needs)
 }
 
+fn read_requirements_txt(files: &Files<'_>, path: &str) -> Option<EnvironmentNeeds> {
+    let packages = files.contains(path).then(|| read_requirements(files, path))?;
+    let needs = EnvironmentNeeds::new(Ecosystem::Python, PackageDeclaration::Requirements, path);
+    (!packages.is_empty()).then_some(EnvironmentNeeds { packages, ..needs })
+}
+
 /// Returns the version that the nearest `.python-version` requires.
-pub(super) fn version_file(files: &Files<'_>, folder: &str) -> Option<VersionNeed> {
-    let path = inside(folder, ".python-version");
+pub(super) fn read_version_file(files: &Files<'_>, folder: &str) -> Option<VersionNeed> {
+    let path = join(folder, ".python-version");
     let text = files.text(&path)?;
     let mut lines = text.lines().enumerate().map(|it| (it.0, it.1.trim()));
     let (at, version) = lines.find(|it| !it.1.is_empty() && !it.1.starts_with('#'))?;
@@ -85,7 +85,7 @@ fn header_block(text: &str) -> Option<(usize, String)> {
     Some((first + 2, block.join("\n")))
 }
 
-fn toml_of(files: &Files<'_>, file: &str, first: usize, text: &str) -> Option<Document<String>> {
+fn parse_toml(files: &Files<'_>, file: &str, first: usize, text: &str) -> Option<Document<String>> {
     match Document::parse(text.to_owned()) {
         Ok(document) => Some(document),
         Err(error) => {
@@ -97,21 +97,25 @@ fn toml_of(files: &Files<'_>, file: &str, first: usize, text: &str) -> Option<Do
     }
 }
 
-fn pyproject(files: &Files<'_>, path: &str, lock_file: Option<String>) -> Option<EnvironmentNeeds> {
+fn read_pyproject(
+    files: &Files<'_>,
+    path: &str,
+    lock_file: Option<String>,
+) -> Option<EnvironmentNeeds> {
     let text = files.text(path)?;
-    let document = toml_of(files, path, 1, &text)?;
+    let document = parse_toml(files, path, 1, &text)?;
     let mut needs = EnvironmentNeeds::new(Ecosystem::Python, PackageDeclaration::Pyproject, path);
     let reader = TomlReader { files, file: path, text: &text, first: 1 };
     if let Some(project) = document.get("project").and_then(Item::as_table_like) {
-        needs.versions.extend(reader.version(project.get("requires-python")));
-        reader.packages(project.get("dependencies"), None, &mut needs.packages);
-        reader.groups(project.get("optional-dependencies"), &mut needs.packages);
+        needs.versions.extend(reader.read_version(project.get("requires-python")));
+        reader.add_packages(project.get("dependencies"), None, &mut needs.packages);
+        reader.add_groups(project.get("optional-dependencies"), &mut needs.packages);
     }
-    reader.groups(document.get("dependency-groups"), &mut needs.packages);
+    reader.add_groups(document.get("dependency-groups"), &mut needs.packages);
     reader.note_uv(document.get("tool"));
     let poetry = document.get("tool").and_then(|it| it.get("poetry")?.get("dependencies"));
     if let Some(poetry) = poetry.filter(|_| needs.packages.is_empty()) {
-        reader.poetry(poetry, &mut needs);
+        reader.add_poetry(poetry, &mut needs);
     }
     needs.lock_file = lock_file;
     (!needs.packages.is_empty() || !needs.versions.is_empty()).then_some(needs)
@@ -135,7 +139,7 @@ impl TomlReader<'_> {
         self.files.note(self.file, self.place(span).line, message);
     }
 
-    fn version(&self, item: Option<&Item>) -> Option<VersionNeed> {
+    fn read_version(&self, item: Option<&Item>) -> Option<VersionNeed> {
         let item = item?;
         let requirement = item.as_str()?.trim().to_owned();
         let is_fit = requirement.starts_with(['=', '<', '>', '!', '~']) && requirement.len() <= 128;
@@ -146,13 +150,19 @@ impl TomlReader<'_> {
     }
 
     /// Parses a list of requirements, with their group if there is one.
-    fn packages(&self, list: Option<&Item>, group: Option<&str>, packages: &mut Vec<PackageNeed>) {
+    fn add_packages(
+        &self,
+        list: Option<&Item>,
+        group: Option<&str>,
+        packages: &mut Vec<PackageNeed>,
+    ) {
         let Some(list) = list else { return };
         let Some(array) = list.as_array() else {
             return self.note(list.span(), "this is not a list of requirements");
         };
         for value in array {
-            let found = value.as_str().and_then(|it| package(it, self.place(value.span())));
+            let found =
+                value.as_str().and_then(|it| parse_requirement(it, self.place(value.span())));
             match found {
                 _ if packages.len() >= MAX_PACKAGES => {
                     return self.note(value.span(), &too_many());
@@ -169,11 +179,11 @@ impl TomlReader<'_> {
         }
     }
 
-    fn groups(&self, groups: Option<&Item>, packages: &mut Vec<PackageNeed>) {
+    fn add_groups(&self, groups: Option<&Item>, packages: &mut Vec<PackageNeed>) {
         for (group, list) in
             groups.and_then(Item::as_table_like).into_iter().flat_map(|it| it.iter())
         {
-            self.packages(Some(list), Some(group), packages);
+            self.add_packages(Some(list), Some(group), packages);
         }
     }
 
@@ -190,13 +200,12 @@ impl TomlReader<'_> {
         }
     }
 
-    fn poetry(&self, dependencies: &Item, needs: &mut EnvironmentNeeds) {
+    fn add_poetry(&self, dependencies: &Item, needs: &mut EnvironmentNeeds) {
         let table = dependencies.as_table_like();
         for (name, item) in table.into_iter().flat_map(|it| it.iter()).take(MAX_PACKAGES) {
             let key = table.and_then(|it| it.key(name)).and_then(toml_edit::Key::span);
             let place = self.place(key.clone().or_else(|| item.span()));
-            let text = |key: &str| item.get(key).and_then(Item::as_str);
-            let version = item.as_str().or_else(|| text("version"));
+            let version = item.as_str().or_else(|| item.get("version").and_then(Item::as_str));
             let Some(versions) = version.and_then(from_poetry) else {
                 self.note(key, &format!("`{name}` is declared in a way that is not understood"));
                 continue;
@@ -205,7 +214,8 @@ impl TomlReader<'_> {
                 needs.versions.push(VersionNeed { requirement: versions, place });
                 continue;
             }
-            if let Some(mut package) = package(&format!("{name}{versions}"), place) {
+            let requirement = format!("{name}{versions}");
+            if let Some(mut package) = parse_requirement(&requirement, place) {
                 package.is_optional = item.get("optional").and_then(Item::as_bool) == Some(true);
                 needs.packages.push(package);
             }

@@ -157,23 +157,17 @@ fn ends_script(text: &str) -> bool {
 
 /// Parses the imports of one statement; if it opens a block, those after its colon.
 fn parse_imports(text: &str, line: usize, is_optional: bool) -> Vec<PythonImport> {
-    let import = |module: &str, names: Vec<String>| {
-        let name = module.trim_start_matches('.');
-        let level = module.len() - name.len();
-        PythonImport { module: name.to_owned(), names, level, line, is_optional }
-    };
-    let is_name = |it: &str| {
-        !it.is_empty() && it.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
-    };
-    // Without the alias.
-    let first = |it: &str| it.split_whitespace().next().unwrap_or_default().to_owned();
     let text = match text.rsplit_once(": ") {
         Some((_, it)) if it.starts_with("import ") || it.starts_with("from ") => it,
         _ => text,
     };
     if let Some(modules) = text.strip_prefix("import ") {
-        let modules = modules.split(',').map(first).filter(|it| is_name(it));
-        return modules.map(|it| import(&it, Vec::new())).collect();
+        return names(modules)
+            .map(|module| {
+                let module = module.to_owned();
+                PythonImport { module, names: Vec::new(), level: 0, line, is_optional }
+            })
+            .collect();
     }
     let Some(rest) = text
         .strip_prefix("from ")
@@ -181,13 +175,26 @@ fn parse_imports(text: &str, line: usize, is_optional: bool) -> Vec<PythonImport
     else {
         return Vec::new();
     };
-    let Some((module, names)) = rest.split_once("import") else { return Vec::new() };
-    let module: String = module.split_whitespace().collect();
-    if !is_name(&module) {
+    let Some((path, imported)) = rest.split_once("import") else { return Vec::new() };
+    let path: String = path.split_whitespace().collect();
+    if !is_name(&path) {
         return Vec::new();
     }
-    let names = names.split([',', '(', ')']).map(first).filter(|it| is_name(it));
-    vec![import(&module, names.collect())]
+    let module = path.trim_start_matches('.').to_owned();
+    let level = path.len() - module.len();
+    let names = names(imported).map(str::to_owned).collect();
+    vec![PythonImport { module, names, level, line, is_optional }]
+}
+
+/// Returns the names in a list of imports, without their aliases.
+fn names(list: &str) -> impl Iterator<Item = &str> {
+    let words = list.split([',', '(', ')']).filter_map(|it| it.split_whitespace().next());
+    words.filter(|it| is_name(it))
+}
+
+/// Whether a text can be the name of a module, with dots.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
 }
 
 /// Splits a text into statements, without strings and comments, and with lines inside of brackets
@@ -284,7 +291,7 @@ pub(super) fn string_length(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn seen(text: &str) -> Vec<String> {
+    fn find(text: &str) -> Vec<String> {
         let shown = |it: PythonImport| {
             let optional = if it.is_optional { "?" } else { "" };
             let dots = ".".repeat(it.level);
@@ -301,7 +308,7 @@ mod tests {
             importlib.import_module('o')\nyield_from = 1\nfrom p import *\n";
         let expected =
             ["4:os", "4:sys", "4:x.y", "6:. f", "7:..g h,i", "12:l", "13:m", "15:n", "19:p"];
-        assert_eq!(seen(text), expected);
+        assert_eq!(find(text), expected);
     }
 
     #[test]
@@ -318,7 +325,7 @@ mod tests {
             "2:a?", "6:b", "11:c", "15:d?", "17:e?", "19:f", "23:g", "27:h?", "29:i?", "33:k",
             "34:l",
         ];
-        assert_eq!(seen(text), expected);
+        assert_eq!(find(text), expected);
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{
-    files::{Files, folder_of, resolved},
+    files::{Files, folder_of, resolve},
     needs::{PackageNeed, PackageSource, Place},
-    packages::normalized,
+    packages::normalize_name,
 };
 
 /// The maximum number of packages of an environment.
@@ -19,7 +19,7 @@ pub(super) fn too_many() -> String {
 const MAX_FILES: usize = 50;
 
 /// Reads a requirements file and those that it includes from the skill.
-pub(super) fn requirements(files: &Files<'_>, path: &str) -> Vec<PackageNeed> {
+pub(super) fn read_requirements(files: &Files<'_>, path: &str) -> Vec<PackageNeed> {
     let mut packages = Vec::new();
     let mut read = BTreeSet::new();
     let mut waiting = vec![path.to_owned()];
@@ -41,7 +41,7 @@ pub(super) fn requirements(files: &Files<'_>, path: &str) -> Vec<PackageNeed> {
         for (number, line) in logical_lines(&text) {
             match parse_line(&line) {
                 Line::Requirement(requirement) => {
-                    match package(requirement, Place::new(&path, number)) {
+                    match parse_requirement(requirement, Place::new(&path, number)) {
                         Some(package) => packages.push(package),
                         None => files.note(
                             &path,
@@ -50,8 +50,8 @@ pub(super) fn requirements(files: &Files<'_>, path: &str) -> Vec<PackageNeed> {
                         ),
                     }
                 }
-                Line::Include(included) => match resolved(folder_of(&path), included) {
-                    Some(included) if files.has(&included) => waiting.push(included),
+                Line::Include(included) => match resolve(folder_of(&path), included) {
+                    Some(included) if files.contains(&included) => waiting.push(included),
                     _ => files.note(
                         &path,
                         number,
@@ -73,7 +73,7 @@ pub(super) fn requirements(files: &Files<'_>, path: &str) -> Vec<PackageNeed> {
 }
 
 /// Parses a requirement (PEP 508, a URL or a path); `None` if it is invalid.
-pub(super) fn package(requirement: &str, place: Place) -> Option<PackageNeed> {
+pub(super) fn parse_requirement(requirement: &str, place: Place) -> Option<PackageNeed> {
     let requirement = requirement.trim();
     let end = requirement
         .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'))
@@ -86,7 +86,7 @@ pub(super) fn package(requirement: &str, place: Place) -> Option<PackageNeed> {
     let follows = rest.is_empty()
         || rest.starts_with(['=', '<', '>', '!', '~', ';', '@', '('])
         || rest.starts_with("--");
-    let mut package = PackageNeed::new(normalized(name), requirement.to_owned(), place);
+    let mut package = PackageNeed::new(normalize_name(name), requirement.to_owned(), place);
     if is_name && follows {
         if let Some(address) = rest.strip_prefix('@') {
             let is_path = address.trim_start().starts_with("file:");
@@ -114,7 +114,7 @@ pub(super) fn package(requirement: &str, place: Place) -> Option<PackageNeed> {
     let egg =
         requirement.split_once("egg=").map(|it| it.1.split(['&', '[']).next().unwrap_or_default());
     let tail = requirement.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    package.name = normalized(egg.unwrap_or(tail.trim_end_matches(".git")));
+    package.name = normalize_name(egg.unwrap_or(tail.trim_end_matches(".git")));
     Some(package)
 }
 
@@ -188,14 +188,14 @@ mod tests {
             ("./wheels/own", "own", PackageSource::Path),
         ];
         for (text, name, source) in cases {
-            let package = package(text, Place::new("r", 1)).expect(text);
+            let package = parse_requirement(text, Place::new("r", 1)).expect(text);
             assert_eq!(
                 (&*package.name, &*package.requirement, package.source),
                 (name, text, source)
             );
         }
         for text in ["", "two words", "==1", "-", "<html>", "a b @ c"] {
-            assert_eq!(package(text, Place::new("r", 1)), None, "{text}");
+            assert_eq!(parse_requirement(text, Place::new("r", 1)), None, "{text}");
         }
     }
 

@@ -45,7 +45,7 @@ pub fn interpreter(path: &str, text: &str) -> Option<Interpreter> {
         Some(words) => words.into_iter().map(str::to_owned).collect(),
         None => vec![by_ending(path)?.to_owned()],
     };
-    let runtime = runtime(&command)?;
+    let runtime = runtime_of(&command)?;
     Some(Interpreter { runtime, command })
 }
 
@@ -54,7 +54,7 @@ pub fn interpreter(path: &str, text: &str) -> Option<Interpreter> {
 pub(super) fn shebang(text: &str) -> Option<Vec<&str>> {
     let line = text.strip_prefix('\u{feff}').unwrap_or(text).lines().next()?;
     let mut words = line.strip_prefix("#!")?.split_ascii_whitespace().peekable();
-    if words.peek().is_some_and(|it| base(it) == "env") {
+    if words.peek().is_some_and(|it| file_name(it) == "env") {
         words.next();
         while let Some(word) = words.next_if(|it| it.starts_with('-') || it.contains('=')) {
             // `-u NAME`, `-C DIR`
@@ -76,29 +76,29 @@ fn by_ending(path: &str) -> Option<&'static str> {
 }
 
 /// Returns the runtime of a command.
-fn runtime(command: &[String]) -> Option<Runtime> {
-    let program = base(command.first()?);
-    let argument = |number: usize| command.get(number).map_or("", |it| base(it));
-    match program {
-        "uv" if argument(1) == "run" => return Some(Runtime::Python),
-        "pipx" if argument(1) == "run" => return Some(Runtime::Python),
+fn runtime_of(command: &[String]) -> Option<Runtime> {
+    let program = file_name(command.first()?);
+    let runtime = match program {
+        "uv" | "pipx" if command.get(1).is_some_and(|it| file_name(it) == "run") => {
+            Some(Runtime::Python)
+        }
         "npx" | "pnpx" => {
             let run = command.iter().skip(1).find(|it| !it.starts_with('-'));
-            return Some(run.and_then(|it| known(base(it))).unwrap_or(Runtime::Other));
+            run.and_then(|it| known_runtime(file_name(it)))
         }
-        _ => {}
-    }
-    Some(known(program).unwrap_or(Runtime::Other))
+        program => known_runtime(program),
+    };
+    Some(runtime.unwrap_or(Runtime::Other))
 }
 
-fn known(program: &str) -> Option<Runtime> {
+fn known_runtime(program: &str) -> Option<Runtime> {
     let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     PROGRAMS.iter().find(|it| it.0 == name).map(|it| it.1)
 }
 
 /// Returns the last component of a path.
-fn base(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

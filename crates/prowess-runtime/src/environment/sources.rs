@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use prowess::ResourceKind;
 
 use super::{
-    files::{Files, folder_of, inside, resolved, upward},
-    js_imports::{JsImport, js_imports, package},
+    files::{Files, ancestors, folder_of, join, resolve},
+    js_imports::{JsImport, js_imports, package_of},
     needs::{Interpreter, PackageNeed, Place, Runtime, VersionNeed},
     node::parse_specifier,
     packages::{distribution, is_known_npm},
     python_imports::{PythonImport, has_main, python_imports},
     shebang::{interpreter, shebang},
-    standard_library::{Standard, standard},
+    standard_library::{Standard, classify_module},
 };
 
 /// A file that is run or imported.
@@ -37,7 +37,7 @@ const MAX_IMPORTS: usize = 10_000;
 const MAX_FILE_IMPORTS: usize = 2_000;
 
 /// Reads all scripts of a skill and the modules that they import from it, by their paths.
-pub(super) fn sources(files: &Files<'_>) -> BTreeMap<String, Source> {
+pub(super) fn read_sources(files: &Files<'_>) -> BTreeMap<String, Source> {
     let mut sources = BTreeMap::new();
     for path in files.paths().filter(|it| can_be_script(it)) {
         if sources.len() >= MAX_SCRIPTS {
@@ -125,7 +125,7 @@ impl Source {
             return;
         }
         let place = Place::new(&self.path, import.line);
-        match standard(import.module.split('.').next().unwrap_or_default()) {
+        match classify_module(import.module.split('.').next().unwrap_or_default()) {
             Standard::Versions(requirement) if !import.is_optional => {
                 self.versions.push(VersionNeed { requirement, place });
             }
@@ -146,8 +146,8 @@ impl Source {
     fn folder_of_module(&self, import: &PythonImport, files: &Files<'_>) -> Option<&str> {
         let own = folder_of(&self.path);
         match import.level {
-            0 => upward(own).find(|it| has_module(it, *it == own, import, files)),
-            level => upward(own).nth(level - 1),
+            0 => ancestors(own).find(|it| has_module(it, *it == own, import, files)),
+            level => ancestors(own).nth(level - 1),
         }
     }
 
@@ -166,12 +166,12 @@ impl Source {
             return;
         }
         if is_own {
-            let file = resolved(folder_of(&self.path), &import.specifier);
+            let file = resolve(folder_of(&self.path), &import.specifier);
             self.own.extend(file.into_iter().flat_map(|it| js_files(&it)));
         } else if let Some(found) = parse_specifier(&import.specifier, place.clone()) {
             let module = Some(import.specifier.clone());
             self.packages.push(PackageNeed { module, is_optional, ..found });
-        } else if let Some(name) = package(&import.specifier) {
+        } else if let Some(name) = package_of(&import.specifier) {
             let need = PackageNeed::new(name.to_owned(), name.to_owned(), place);
             let (module, is_guessed) = (Some(name.to_owned()), !is_known_npm(name));
             self.packages.push(PackageNeed { module, is_optional, is_guessed, ..need });
@@ -199,8 +199,8 @@ fn merge_duplicates(packages: Vec<PackageNeed>) -> Vec<PackageNeed> {
 /// scripts are started from. There a well-known package takes precedence.
 fn has_module(folder: &str, is_beside: bool, import: &PythonImport, files: &Files<'_>) -> bool {
     let name = import.module.split('.').next().unwrap_or_default();
-    let path = inside(folder, name);
-    let is_there = files.has(&format!("{path}.py")) || files.has_in_folder(&path, ".py");
+    let path = join(folder, name);
+    let is_there = files.contains(&format!("{path}.py")) || files.has_in_folder(&path, ".py");
     is_there && (is_beside || distribution(&import.module).1)
 }
 
@@ -209,10 +209,10 @@ fn own_modules(folder: &str, import: &PythonImport) -> Vec<String> {
     let mut found = Vec::new();
     let mut path = folder.to_owned();
     for part in import.module.split('.').filter(|it| !it.is_empty()) {
-        path = inside(&path, part);
+        path = join(&path, part);
         found.extend([format!("{path}.py"), format!("{path}/__init__.py")]);
     }
-    found.extend(import.names.iter().map(|it| format!("{}.py", inside(&path, it))));
+    found.extend(import.names.iter().map(|it| format!("{}.py", join(&path, it))));
     found
 }
 

@@ -240,7 +240,7 @@ pub(super) enum Standard {
 
 /// Returns the versions of Python that include a module of this name. A name with a leading `_` is
 /// never a package.
-pub(super) fn standard(module: &str) -> Standard {
+pub(super) fn classify_module(module: &str) -> Standard {
     if module.starts_with('_') || STANDARD.binary_search(&module).is_ok() {
         return Standard::Always;
     }

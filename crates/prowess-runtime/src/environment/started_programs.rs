@@ -44,7 +44,7 @@ const SHELL_WORDS: &[&str] =
 pub(super) fn started_programs(text: &str, runtime: Runtime) -> Vec<StartedProgram> {
     let found = match runtime {
         Runtime::Python if text.contains("subprocess") || text.contains("os.") => {
-            in_code(&python_tokens(text), PYTHON_STARTS)
+            programs_in_code(&python_tokens(text), PYTHON_STARTS)
         }
         Runtime::Node | Runtime::Bun | Runtime::Deno
             if text.contains("exec") || text.contains("spawn") =>
@@ -57,9 +57,9 @@ pub(super) fn started_programs(text: &str, runtime: Runtime) -> Vec<StartedProgr
                 };
                 (piece, it.line)
             });
-            in_code(&tokens.collect::<Vec<_>>(), JS_STARTS)
+            programs_in_code(&tokens.collect::<Vec<_>>(), JS_STARTS)
         }
-        Runtime::Shell => in_shell(text),
+        Runtime::Shell => programs_in_shell(text),
         _ => Vec::new(),
     };
     let mut programs: Vec<StartedProgram> = Vec::new();
@@ -101,23 +101,17 @@ enum Piece<'t> {
 }
 
 /// Returns the programs that calls of these functions start, and those that a list begins with.
-fn in_code<'t>(pieces: &[(Piece<'t>, usize)], starts: &[&str]) -> Vec<(&'t str, usize)> {
+fn programs_in_code<'t>(pieces: &[(Piece<'t>, usize)], starts: &[&str]) -> Vec<(&'t str, usize)> {
     let mut found = Vec::new();
     for (at, (piece, line)) in pieces.iter().enumerate() {
         let Piece::Text(text) = piece else { continue };
-        let before = |back: usize| {
-            at.checked_sub(back).map_or("", |at: usize| match pieces.get(at) {
-                Some((Piece::Code(text), _)) => text,
-                _ => "",
-            })
-        };
-        let opens = usize::from(matches!(before(1), "[" | "("));
+        let before = [1, 2, 3, 4].map(|back| code_before(pieces, at, back));
+        let opens = usize::from(matches!(before[0], "[" | "("));
         // `run("x y")`, `run(["x", "y"])`, `run(f"x {y}")`
-        let called = [1, 2, 3].into_iter().any(|back| {
-            before(back) == "(" && starts.contains(&before(back + 1)) && back <= opens + 2
-        });
+        let called =
+            before.windows(2).take(opens + 2).any(|it| it[0] == "(" && starts.contains(&it[1]));
         // `command = ["x", "y"]`
-        let is_list = before(1) == "[" && matches!(before(2), "=" | "(" | "return" | ",");
+        let is_list = before[0] == "[" && matches!(before[1], "=" | "(" | "return" | ",");
         let word = text.split_whitespace().next().unwrap_or_default();
         let word = if called { word } else { text };
         if (called || is_list) && system_packages(word).is_some() {
@@ -125,6 +119,14 @@ fn in_code<'t>(pieces: &[(Piece<'t>, usize)], starts: &[&str]) -> Vec<(&'t str, 
         }
     }
     found
+}
+
+/// Returns the code that is so many pieces before another; empty for a string.
+fn code_before<'t>(pieces: &[(Piece<'t>, usize)], at: usize, back: usize) -> &'t str {
+    match at.checked_sub(back).map(|it| pieces[it].0) {
+        Some(Piece::Code(text)) => text,
+        _ => "",
+    }
 }
 
 /// Splits Python code into tokens, without comments.
@@ -162,7 +164,7 @@ fn python_tokens(text: &str) -> Vec<(Piece<'_>, usize)> {
 }
 
 /// Returns the programs in command position of a shell script.
-fn in_shell(text: &str) -> Vec<(&str, usize)> {
+fn programs_in_shell(text: &str) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.trim_start();
@@ -170,10 +172,10 @@ fn in_shell(text: &str) -> Vec<(&str, usize)> {
             continue;
         }
         for command in line.split(['|', ';', '&', '(', '`', '{']) {
-            let is_leading = |it: &&str| {
-                SHELL_WORDS.contains(it) || it.contains('=') && !it.starts_with(['"', '\''])
-            };
-            let word = command.split_whitespace().find(|it| !is_leading(it));
+            let word = command.split_whitespace().find(|it| {
+                let is_assignment = it.contains('=') && !it.starts_with(['"', '\'']);
+                !SHELL_WORDS.contains(it) && !is_assignment
+            });
             if let Some(word) = word.filter(|it| system_packages(it).is_some()) {
                 found.push((word, at + 1));
             }
@@ -186,7 +188,7 @@ fn in_shell(text: &str) -> Vec<(&str, usize)> {
 mod tests {
     use super::*;
 
-    fn seen(text: &str, runtime: Runtime) -> Vec<String> {
+    fn find(text: &str, runtime: Runtime) -> Vec<String> {
         started_programs(text, runtime)
             .into_iter()
             .map(|it: StartedProgram| {
@@ -203,15 +205,15 @@ mod tests {
             print('qpdf')\nsubprocess.check_output([own, 'qpdf'])\nif shutil.which('gs'):\n  \
             subprocess.run(('gs', '-q'))\nsubprocess.run(['own-tool'])\nsubprocess.run(args=['jq'])\n";
         assert_eq!(
-            seen(python, Runtime::Python),
+            find(python, Runtime::Python),
             ["3:pdftoppm", "4:tesseract", "7:pandoc", "12:gs?", "14:jq"]
         );
         let js = "// spawn('qpdf')\nconst { execFileSync, spawn } = require('child_process');\n\
             spawn('ffmpeg', ['-i']);\nexecSync(\"pdftotext a.pdf\");\nconsole.log('jq');\n";
-        assert_eq!(seen(js, Runtime::Node), ["3:ffmpeg", "4:pdftotext"]);
+        assert_eq!(find(js, Runtime::Node), ["3:ffmpeg", "4:pdftotext"]);
         let shell = "#!/bin/sh\n# qpdf\nA=1 sudo pandoc a | jq .\nif command -v gs; then gs; fi\n\
             x=$(pdfinfo a)\necho ffmpeg\n";
-        assert_eq!(seen(shell, Runtime::Shell), ["3:pandoc", "3:jq", "4:gs?", "5:pdfinfo"]);
+        assert_eq!(find(shell, Runtime::Shell), ["3:pandoc", "3:jq", "4:gs?", "5:pdfinfo"]);
     }
 
     proptest::proptest! {

@@ -97,7 +97,7 @@ const PROGRAMS: &[SystemProgram] = &[
 ];
 
 /// Messages of libraries about a missing program, with its name.
-const SAID_MISSING: &[(&str, &str)] = &[
+const LIBRARY_MESSAGES: &[(&str, &str)] = &[
     ("Is poppler installed", "pdftoppm"),
     ("tesseract is not installed", "tesseract"),
     ("No pandoc was found", "pandoc"),
@@ -119,10 +119,10 @@ pub fn system_packages(program: &str) -> Option<SystemPackages> {
 
 /// Returns a sentence on how to install missing programs; `None` if no package is known.
 pub fn install_system_programs(programs: &[&str]) -> Option<String> {
-    let known = || programs.iter().filter_map(|it| Some((*it, system_packages(it)?)));
     let mut names: Vec<String> = Vec::new();
     let (mut debian, mut homebrew): (Vec<&str>, Vec<&str>) = Default::default();
-    for (name, packages) in known() {
+    for name in programs {
+        let Some(packages) = system_packages(name) else { continue };
         let name = format!("`{name}`");
         if !names.contains(&name) {
             names.push(name);
@@ -149,37 +149,39 @@ pub(super) fn program_of_wrapper(package: &str) -> Option<&'static str> {
 /// Finds the name of a missing program in the output of a script: from its shell, its interpreter
 /// or a library.
 pub fn program_not_found(printed: &str) -> Option<&str> {
-    printed.lines().rev().find_map(|line| {
-        let by_library = SAID_MISSING.iter().find(|it| line.contains(it.0)).map(|it| it.1);
-        let by_shell = || {
-            let before = line.trim_end().strip_suffix(": command not found");
-            // `sh: 1: x: not found`, but no other messages that end like this.
-            let by_dash = || {
-                let before = line.trim_end().strip_suffix(": not found")?;
-                let (rest, _) = before.rsplit_once(": ")?;
-                let number = rest.rsplit(": ").next()?;
-                number.parse::<u32>().is_ok().then_some(before)
-            };
-            before.or_else(by_dash)?.rsplit(": ").next()
-        };
-        // The message may also be about a file.
-        let by_python = || {
-            let (_, rest) = line.split_once("No such file or directory: ")?;
-            let name = rest.trim().trim_matches(['\'', '"']);
-            system_packages(name).map(|_| name)
-        };
-        by_library
-            .or_else(by_shell)
-            .or_else(|| {
-                let (before, _) = line.split_once(" ENOENT")?;
-                before
-                    .rsplit_once("spawn ")
-                    .or_else(|| before.rsplit_once("spawnSync "))
-                    .map(|it| it.1)
-            })
-            .or_else(by_python)
-            .filter(|it| is_name(it))
-    })
+    let parsers = [missing_in_library, missing_in_shell, missing_in_node, missing_in_python];
+    printed
+        .lines()
+        .rev()
+        .find_map(|line| parsers.iter().find_map(|it| it(line)).filter(|it| is_name(it)))
+}
+
+fn missing_in_library(line: &str) -> Option<&str> {
+    LIBRARY_MESSAGES.iter().find(|it| line.contains(it.0)).map(|it| it.1)
+}
+
+fn missing_in_shell(line: &str) -> Option<&str> {
+    let line = line.trim_end();
+    if let Some(before) = line.strip_suffix(": command not found") {
+        return before.rsplit(": ").next();
+    }
+    // `sh: 1: x: not found`, but no other messages that end like this.
+    let (rest, name) = line.strip_suffix(": not found")?.rsplit_once(": ")?;
+    let number = rest.rsplit(": ").next()?;
+    number.parse::<u32>().is_ok().then_some(name)
+}
+
+fn missing_in_node(line: &str) -> Option<&str> {
+    let (before, _) = line.split_once(" ENOENT")?;
+    let found = before.rsplit_once("spawn ").or_else(|| before.rsplit_once("spawnSync "));
+    found.map(|it| it.1)
+}
+
+fn missing_in_python(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("No such file or directory: ")?;
+    let name = rest.trim().trim_matches(['\'', '"']);
+    // The message may also be about a file.
+    system_packages(name).map(|_| name)
 }
 
 /// Whether a text can be the name of a program.

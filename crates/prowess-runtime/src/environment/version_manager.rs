@@ -42,21 +42,20 @@ pub(super) fn behind_shim(path: &Path, directories: &[PathBuf], home: Option<&Pa
     let Some((_, tools, files)) = TOOLS.iter().find(|it| name.starts_with(it.0)) else {
         return Shim::Unknown;
     };
-    let bin = |folder: &Path| Some(folder.join("bin").join(name)).filter(|it| is_executable(it));
     let installs = root.join("installs");
     let found = if installs.is_dir() {
         let manager = if root.ends_with("mise") { "mise" } else { "asdf" };
         let found = tools.iter().find_map(|tool| {
             let wanted = wanted_tool(tool, files, directories, home);
-            bin(&pick(&installs.join(tool), &wanted)?)
+            program_in(&pick_version(&installs.join(tool), &wanted)?, name)
         });
         found.map(|it| (manager, it))
     } else {
         let wanted = read_nearest(files, directories).or_else(|| read(&root.join("version")));
         let wanted = wanted.iter().flat_map(|it| it.lines());
         let mut found =
-            wanted.filter_map(|it| pick(&root.join("versions"), &[it.trim().to_owned()]));
-        found.find_map(|it| bin(&it)).map(|it| ("pyenv", it))
+            wanted.filter_map(|it| pick_version(&root.join("versions"), &[it.trim().to_owned()]));
+        found.find_map(|it| program_in(&it, name)).map(|it| ("pyenv", it))
     };
     found.map_or(Shim::Unknown, |(manager, program)| Shim::For(manager, program))
 }
@@ -71,7 +70,11 @@ pub(super) fn of_nvm(name: &str, directories: &[PathBuf], home: &Path) -> Option
         let Some(next) = read(&root.join("alias").join(wanted.trim())) else { break };
         wanted = next;
     }
-    let folder = pick(&root.join("versions/node"), &[wanted.trim().to_owned()])?;
+    program_in(&pick_version(&root.join("versions/node"), &[wanted.trim().to_owned()])?, name)
+}
+
+/// Returns the program of this name in an installation.
+fn program_in(folder: &Path, name: &str) -> Option<PathBuf> {
     Some(folder.join("bin").join(name)).filter(|it| is_executable(it))
 }
 
@@ -116,7 +119,7 @@ fn read_nearest(files: &[&str], directories: &[PathBuf]) -> Option<String> {
 
 /// Returns the folder of an installed version: an exact match, else the newest with this prefix.
 /// `system` matches none.
-fn pick(folder: &Path, wanted: &[String]) -> Option<PathBuf> {
+fn pick_version(folder: &Path, wanted: &[String]) -> Option<PathBuf> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .ok()?
         .flatten()
@@ -129,15 +132,14 @@ fn pick(folder: &Path, wanted: &[String]) -> Option<PathBuf> {
         }
         let plain = wanted.strip_prefix('v').unwrap_or(wanted);
         let is_number = plain.starts_with(|it: char| it.is_ascii_digit());
-        let begins = |it: &&String| match is_number {
-            true => numbers(it).starts_with(&numbers(plain)),
-            // An alias that cannot be resolved here: the newest.
-            false => !numbers(it).is_empty(),
-        };
-        let found = names
-            .iter()
-            .find(|it: &&String| it.strip_prefix('v').unwrap_or(it) == plain)
-            .or_else(|| names.iter().rev().find(begins))?;
+        let exact = names.iter().find(|it: &&String| it.strip_prefix('v').unwrap_or(it) == plain);
+        let found = exact.or_else(|| {
+            names.iter().rev().find(|it| match is_number {
+                true => numbers(it).starts_with(&numbers(plain)),
+                // An alias that cannot be resolved here: the newest.
+                false => !numbers(it).is_empty(),
+            })
+        })?;
         Some(folder.join(found))
     })
 }

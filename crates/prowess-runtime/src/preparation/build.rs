@@ -27,7 +27,7 @@ use super::{
 use crate::{
     approver::{Approver, ApproverReply, Coverage, Question},
     digest::digest,
-    environment::{Ecosystem, InterpreterSearch, Missing, MissingKind, Present},
+    environment::{Ecosystem, InterpreterSearch, MissingKind, Present},
     outcome::{Outcome, OutcomeStatus},
     proxy::{HostRemedy, Proxy, ProxyLimits},
     script::Script,
@@ -76,7 +76,7 @@ pub struct PrepareOptions {
 #[non_exhaustive]
 pub enum PrepareError {
     /// The approval was refused.
-    #[error("the packages are not installed, because that was not approved")]
+    #[error("the packages were not installed, because that was not approved")]
     Refused {
         /// Whether a user answered no, as opposed to nobody being asked.
         is_answered: bool,
@@ -90,7 +90,7 @@ pub enum PrepareError {
         hint: &'static str,
     },
     /// The installer failed.
-    #[error("{manager} did not install the packages: {why}")]
+    #[error("{manager} failed to install the packages: {why}")]
     Installer {
         /// Its name.
         manager: &'static str,
@@ -111,13 +111,13 @@ pub enum PrepareError {
     #[error("the packages were never downloaded, or have been removed since")]
     Offline,
     /// The address of a registry is invalid.
-    #[error("a package registry cannot be used: {0}")]
+    #[error("invalid address of a package registry: {0}")]
     Registry(#[from] HostsError),
     /// The sandbox could not be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// The environment could not be written.
-    #[error("the environment cannot be written")]
+    #[error("cannot write the environment")]
     Io(#[from] io::Error),
 }
 
@@ -148,15 +148,8 @@ impl Preparer {
             Some(false) => options.update |= options.with_guessed && !recipe.guessed.is_empty(),
             None => {}
         }
-        let is_anew = options.update || options.offline;
-        let there = |store: &EnvironmentStore| {
-            store.find(recipe).ok().flatten().filter(|it: &PreparedEnvironment| {
-                (it.record.not_installed.is_empty() || !options.with_guessed)
-                    && (it.record.install_scripts || !options.install_scripts)
-            })
-        };
-        if let Some(found) = there(&self.store).filter(|_| !is_anew) {
-            return Ok(self.share(found, &options)?);
+        if let Some(found) = self.find_usable(recipe, &options) {
+            return Ok(self.add_user(found, &options)?);
         }
         let installer =
             Installer::choose(recipe, &self.search).ok_or_else(|| no_installer(recipe))?;
@@ -166,8 +159,8 @@ impl Preparer {
         let _lock =
             spawn_blocking(move || store.lock(&locked)).await.map_err(io::Error::other)??;
         // Another process may have been faster.
-        if let Some(found) = there(&self.store).filter(|_| !is_anew) {
-            return Ok(self.share(found, &options)?);
+        if let Some(found) = self.find_usable(recipe, &options) {
+            return Ok(self.add_user(found, &options)?);
         }
         Work::remove_abandoned(self.store.root());
         let approved = self.store.approved_lock(&key).filter(|_| !options.update);
@@ -185,8 +178,23 @@ impl Preparer {
         Some(recipe.is_locked_with_guesses(&lock))
     }
 
+    /// Returns the existing environment of a recipe, if it has what the options ask for.
+    fn find_usable(
+        &self,
+        recipe: &Recipe,
+        options: &PrepareOptions,
+    ) -> Option<PreparedEnvironment> {
+        if options.update || options.offline {
+            return None;
+        }
+        self.store.find(recipe).ok()?.filter(|it: &PreparedEnvironment| {
+            (it.record.not_installed.is_empty() || !options.with_guessed)
+                && (it.record.install_scripts || !options.install_scripts)
+        })
+    }
+
     /// Records another user of an environment.
-    fn share(
+    fn add_user(
         &self,
         mut found: PreparedEnvironment,
         options: &PrepareOptions,
@@ -201,27 +209,32 @@ impl Preparer {
 
     /// Returns the recipe of a script's environment, if packages that it needs are missing and can
     /// be installed; `folder` is that of the skill.
-    pub fn lacking(&self, script: &Script, folder: Option<&Path>) -> Option<Recipe> {
+    pub fn missing_recipe(&self, script: &Script, folder: Option<&Path>) -> Option<Recipe> {
         let needs = script.needs();
         let own = needs.script(&script.path)?;
         let environment = needs.environment(own)?;
-        let is_there = |it: &Recipe| self.store.find(it).is_ok_and(|it| it.is_some());
         let mut recipe = Recipe::of(environment, &script.files, &self.search).ok()??;
-        if is_there(&recipe) {
+        if self.is_prepared(&recipe) {
             return None;
         }
         if let Some(part) = environment.of_script(&script.path) {
             recipe = Recipe::of(&part, &script.files, &self.search).ok()??;
         }
-        if is_there(&recipe) || recipe.requirements.is_empty() {
+        if self.is_prepared(&recipe) || recipe.requirements.is_empty() {
             return None;
         }
         let missing = Present::look(&self.search, folder).missing(needs, &|_| true);
-        let is_lacking = needs.packages(own).any(|package| {
-            let is_it = |it: &&Missing| it.kind == MissingKind::Package && it.name == package.name;
-            !package.is_optional && missing.iter().any(|it| is_it(&it))
-        });
-        is_lacking.then_some(recipe)
+        let missing: Vec<_> = missing
+            .iter()
+            .filter(|it| it.kind == MissingKind::Package)
+            .map(|it| &it.name)
+            .collect();
+        let mut required = needs.packages(own).filter(|it| !it.is_optional);
+        required.any(|it| missing.contains(&&it.name)).then_some(recipe)
+    }
+
+    fn is_prepared(&self, recipe: &Recipe) -> bool {
+        self.store.find(recipe).is_ok_and(|it| it.is_some())
     }
 
     /// Asks for approval to install packages. Returns who approved.
@@ -237,17 +250,17 @@ impl Preparer {
         if is_same && self.store.approved_lock(&key).is_some() {
             return Ok("approval".to_owned());
         }
-        let installed = recipe.installed(options.with_guessed);
+        let installed = recipe.to_install(options.with_guessed);
         let mut content = installed.iter().map(|it| format!("{it}\n")).collect::<String>();
         if options.with_guessed && !recipe.guessed.is_empty() {
             let guessed = recipe.guessed.join(", ");
             content += &format!("only guessed from imports: {guessed}\n");
         }
         if let Some((name, _)) = installer.own_lock(recipe) {
-            content += &format!("in the versions of {name}\n");
+            content += &format!("with the versions in {name}\n");
         }
         let from = self.registries.display_hosts(recipe.ecosystem);
-        let reached = self.registries.allowed(recipe.ecosystem).join(", ");
+        let reached = self.registries.allowed_hosts(recipe.ecosystem).join(", ");
         let packages = if installed.len() == 1 { "package" } else { "packages" };
         let count = installed.len();
         let name = &options.name;
@@ -294,18 +307,18 @@ impl Preparer {
             DirBuilder::new().mode(0o700).create(folder)?;
         }
         if options.offline {
-            let kept = self.store.root().join(recipe.key()).join(ARTIFACTS);
-            if !kept.is_dir() || approved.is_none() {
+            let saved = self.store.root().join(recipe.key()).join(ARTIFACTS);
+            if !saved.is_dir() || approved.is_none() {
                 return Err(PrepareError::Offline);
             }
-            copy(&kept, &artifacts)?;
+            copy(&saved, &artifacts)?;
         }
         for (name, text) in installer.files(recipe, approved, options.with_guessed) {
             fs::write(tree.join(name), text)?;
         }
         let requirements = match approved {
             Some(lock) => lock.to_owned(),
-            None => recipe.installed(options.with_guessed).join("\n") + "\n",
+            None => recipe.to_install(options.with_guessed).join("\n") + "\n",
         };
         let requirements = work.give("requirements.txt", requirements.as_bytes())?;
         for name in ["pyproject.toml", "uv.lock"] {
@@ -318,25 +331,24 @@ impl Preparer {
             Ecosystem::Python => &self.registries.python,
             _ => &self.registries.npm,
         };
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let yes = |is: bool| if is { "yes" } else { "" }.to_owned();
+        let flag = |is_set: bool| if is_set { "yes" } else { "" }.to_owned();
         let is_locked = approved.is_some() || installer.own_lock(recipe).is_some();
         let plain = host(index).filter(|_| index.starts_with("http://"));
         let no_scripts = if options.install_scripts { "" } else { "--ignore-scripts" };
         let env: BTreeMap<String, String> = [
-            ("INTERPRETER", text(&recipe.interpreter)),
-            ("PROGRAM", text(installer.program())),
-            ("TREE", text(&tree)),
-            ("ARTIFACTS", text(&artifacts)),
-            ("LOCK", text(&out.join(LOCK))),
-            ("PROJECT", text(&work.given_path("project"))),
-            ("REQUIREMENTS", text(&requirements)),
+            ("INTERPRETER", path_text(&recipe.interpreter)),
+            ("PROGRAM", path_text(installer.program())),
+            ("TREE", path_text(&tree)),
+            ("ARTIFACTS", path_text(&artifacts)),
+            ("LOCK", path_text(&out.join(LOCK))),
+            ("PROJECT", path_text(&work.given_path("project"))),
+            ("REQUIREMENTS", path_text(&requirements)),
             ("INDEX", index.clone()),
             ("PLAIN_HOST", plain.unwrap_or_default()),
             ("CERTIFICATES", certificate_file().unwrap_or_default().to_owned()),
-            ("LOCKED", yes(is_locked)),
-            ("OFFLINE", yes(options.offline)),
-            ("INSTALL_SCRIPTS", yes(options.install_scripts)),
+            ("LOCKED", flag(is_locked)),
+            ("OFFLINE", flag(options.offline)),
+            ("INSTALL_SCRIPTS", flag(options.install_scripts)),
             ("NO_INSTALL_SCRIPTS", no_scripts.to_owned()),
             ("NO_COLOR", "1".to_owned()),
         ]
@@ -350,7 +362,7 @@ impl Preparer {
                 .iter()
                 .chain(&installer.reads)
                 .cloned()
-                .chain(about_system())
+                .chain(system_files())
                 .collect(),
             path: path.into_iter().collect(),
             network: self.network(recipe, options.offline)?,
@@ -360,7 +372,7 @@ impl Preparer {
         let (result, work) = self.sandbox.clone().confined().run_keeping(job).await?;
         let outcome = Outcome::from(result);
         if !outcome.is_ok() {
-            return Err(self.failed(installer, &outcome));
+            return Err(installer_error(installer, &outcome));
         }
         Ok(UnplacedEnvironment { out: work.path().join("out"), work })
     }
@@ -380,7 +392,7 @@ impl Preparer {
         refuse_links(&out).map_err(|why| PrepareError::Lock { why })?;
         let output = Output { tree: &tree, artifacts: &artifacts, lock: &out.join(LOCK) };
         let lock = installer.lock(&output).map_err(|why| PrepareError::Lock { why })?;
-        let installed = recipe.installed(options.with_guessed);
+        let installed = recipe.to_install(options.with_guessed);
         installer.check_names(&installed, &tree).map_err(|why| PrepareError::Lock { why })?;
         let approved = self.store.approved_lock(&key).filter(|_| !options.update);
         if approved.is_some_and(|it| digest(&it) != digest(&lock)) {
@@ -396,7 +408,7 @@ impl Preparer {
             used_by.dedup();
         }
         let record = EnvironmentRecord {
-            requirements: recipe.installed(options.with_guessed),
+            requirements: recipe.to_install(options.with_guessed),
             packages: installer.packages(&lock, &tree),
             not_installed: match options.with_guessed {
                 true => Vec::new(),
@@ -434,7 +446,6 @@ impl Preparer {
         let PrepareLimits { timeout, size, .. } = self.limits;
         RunLimits {
             timeout,
-            idle: None,
             cpu: timeout,
             output: OUTPUT,
             memory: MEMORY,
@@ -442,27 +453,32 @@ impl Preparer {
             work: size,
             processes: PROCESSES,
             descriptors: DESCRIPTORS,
+            ..RunLimits::default()
         }
-    }
-
-    fn failed(&self, installer: &Installer, outcome: &Outcome) -> PrepareError {
-        let said = [&outcome.stdout, &outcome.stderr];
-        let output: String = said.into_iter().flatten().map(|it| &*it.text).collect();
-        let why = match (&outcome.status, &outcome.message) {
-            (OutcomeStatus::Failed, _) => reason(&output).map(str::to_owned),
-            (_, message) => message.clone(),
-        };
-        let why = why.or_else(|| outcome.message.clone()).unwrap_or_else(|| "it failed".to_owned());
-        let refused = outcome.network.iter().filter_map(|it| it.refused.clone());
-        let mut refused: Vec<String> = refused.collect();
-        refused.sort();
-        refused.dedup();
-        PrepareError::Installer { manager: installer.manager().as_str(), why, output, refused }
     }
 }
 
+fn installer_error(installer: &Installer, outcome: &Outcome) -> PrepareError {
+    let streams = [&outcome.stdout, &outcome.stderr];
+    let output: String = streams.into_iter().flatten().map(|it| &*it.text).collect();
+    let why = match (&outcome.status, &outcome.message) {
+        (OutcomeStatus::Failed, _) => find_reason(&output).map(str::to_owned),
+        (_, message) => message.clone(),
+    };
+    let why = why.or_else(|| outcome.message.clone()).unwrap_or_else(|| "it failed".to_owned());
+    let refused = outcome.network.iter().filter_map(|it| it.refused.clone());
+    let mut refused: Vec<String> = refused.collect();
+    refused.sort();
+    refused.dedup();
+    PrepareError::Installer { manager: installer.manager().as_str(), why, output, refused }
+}
+
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
 /// Returns the files that identify the operating system; pip sends this to registries.
-fn about_system() -> impl Iterator<Item = PathBuf> {
+fn system_files() -> impl Iterator<Item = PathBuf> {
     let files = ["/etc/debian_version", "/etc/lsb-release", "/etc/os-release"];
     files.into_iter().map(PathBuf::from).filter(|it| it.exists())
 }
@@ -474,18 +490,17 @@ struct UnplacedEnvironment {
 }
 
 /// Finds the line of the output with the reason for a failure.
-fn reason(output: &str) -> Option<&str> {
+fn find_reason(output: &str) -> Option<&str> {
     if output.contains("No space left on device") {
         return Some("there is no space left on the disk");
     }
-    let lines = || output.lines().map(str::trim).filter(|it| !it.is_empty());
-    lines()
-        .find(|it: &&str| {
-            let it = it.to_ascii_lowercase();
-            ["error", "npm error", "×", " err_"].iter().any(|sign| it.starts_with(sign))
-                || it.contains("error: ")
-        })
-        .or_else(|| lines().next_back())
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
+    let error = lines.iter().find(|it| {
+        let it = it.to_ascii_lowercase();
+        ["error", "npm error", "×", " err_"].iter().any(|sign| it.starts_with(sign))
+            || it.contains("error: ")
+    });
+    error.or(lines.last()).copied()
 }
 
 fn no_installer(recipe: &Recipe) -> PrepareError {

@@ -200,7 +200,7 @@ impl Installer {
         let able: Vec<Self> = MANAGERS
             .iter()
             .filter(|it| it.ecosystem == recipe.ecosystem)
-            .filter_map(|it| Self::found(it, recipe, search))
+            .filter_map(|it| Self::find(it, recipe, search))
             .collect();
         let at = able
             .iter()
@@ -209,15 +209,16 @@ impl Installer {
         able.into_iter().nth(at)
     }
 
-    fn found(facts: &'static Facts, recipe: &Recipe, search: &InterpreterSearch) -> Option<Self> {
-        let own = |program| Some(Self { facts, program, reads: Vec::new() });
+    fn find(facts: &'static Facts, recipe: &Recipe, search: &InterpreterSearch) -> Option<Self> {
         match facts.manager {
-            PackageManager::Pip | PackageManager::Deno => own(recipe.interpreter.clone()),
+            PackageManager::Pip | PackageManager::Deno => {
+                Some(Self { facts, program: recipe.interpreter.clone(), reads: Vec::new() })
+            }
             // Bun is used only if there is no Node.
             PackageManager::Npm | PackageManager::Pnpm if is_bun(&recipe.interpreter) => None,
             _ => {
-                let program = search.installed(facts.name)?;
-                let reads = package_of(&program).unwrap_or_else(|| program.clone());
+                let program = search.find_installed(facts.name)?;
+                let reads = package_folder(&program).unwrap_or_else(|| program.clone());
                 Some(Self { facts, program, reads: vec![reads] })
             }
         }
@@ -256,7 +257,7 @@ impl Installer {
                 files.insert(PACKAGE.to_owned(), recipe.package_json(with_guessed));
             }
             Ecosystem::Deno => {
-                let installed = recipe.installed(with_guessed);
+                let installed = recipe.to_install(with_guessed);
                 let imports =
                     installed.iter().map(|it| format!("import {};\n", Value::from(&**it)));
                 files.insert("imports.ts".to_owned(), imports.collect());
@@ -273,14 +274,14 @@ impl Installer {
     /// Returns the resulting lock file: exact versions with hashes.
     pub(super) fn lock(&self, out: &Output<'_>) -> Result<String, String> {
         match self.manager() {
-            PackageManager::Pip => wheels(out.artifacts),
-            PackageManager::Uv => text(out.lock),
+            PackageManager::Pip => list_wheels(out.artifacts),
+            PackageManager::Uv => read_text(out.lock),
             manager => {
                 let mut locks = self.facts.locks.iter().map(|it| out.tree.join(it));
                 let path = locks.find(|it| it.is_file());
-                let lock = text(&path.ok_or("it created no lock file")?)?;
+                let lock = read_text(&path.ok_or("it created no lock file")?)?;
                 if manager == PackageManager::Npm {
-                    has_hashes(&lock)?;
+                    check_hashes(&lock)?;
                 }
                 Ok(lock)
             }
@@ -296,9 +297,9 @@ impl Installer {
         for requirement in requirements.iter().filter(|it| !it.contains("@npm:")) {
             let at = requirement.rfind('@').filter(|at| *at > 0).unwrap_or(requirement.len());
             let name = &requirement[..at];
-            let found = module(&tree.join("node_modules").join(name));
+            let found = npm_package(&tree.join("node_modules").join(name));
             if let Some(found) = found.filter(|it| it.name != name) {
-                return Err(format!("`{name}` is the package `{}`", found.name));
+                return Err(format!("`{name}` was installed as the package `{}`", found.name));
             }
         }
         Ok(())
@@ -307,9 +308,9 @@ impl Installer {
     /// Returns the installed packages.
     pub(super) fn packages(&self, lock: &str, tree: &Path) -> Vec<LockedPackage> {
         let mut packages = match self.facts.ecosystem {
-            Ecosystem::Python => lock.lines().filter_map(pinned).collect(),
-            Ecosystem::Node => modules(&tree.join("node_modules")),
-            Ecosystem::Deno => of_deno(lock),
+            Ecosystem::Python => lock.lines().filter_map(parse_pinned).collect(),
+            Ecosystem::Node => npm_packages(&tree.join("node_modules")),
+            Ecosystem::Deno => deno_packages(lock),
         };
         packages.sort();
         packages.dedup();
@@ -334,18 +335,19 @@ fn is_bun(interpreter: &Path) -> bool {
 }
 
 /// Returns the folder of the npm package that a file belongs to.
-fn package_of(program: &Path) -> Option<PathBuf> {
-    let is_package =
-        |it: &&Path| it.parent().is_some_and(|it| it.ends_with("node_modules")) && it.is_dir();
-    program.ancestors().find(is_package).map(Path::to_owned)
+fn package_folder(program: &Path) -> Option<PathBuf> {
+    program
+        .ancestors()
+        .find(|it| it.parent().is_some_and(|it| it.ends_with("node_modules")) && it.is_dir())
+        .map(Path::to_owned)
 }
 
-fn text(path: &Path) -> Result<String, String> {
-    super::store::read(path, FILE).map_err(|error| format!("{}: {error}", path.display()))
+fn read_text(path: &Path) -> Result<String, String> {
+    super::store::read_text(path, FILE).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Returns the downloaded wheels, each as a requirement with its hash.
-fn wheels(artifacts: &Path) -> Result<String, String> {
+fn list_wheels(artifacts: &Path) -> Result<String, String> {
     let mut lines = Vec::new();
     for entry in fs::read_dir(artifacts).map_err(|it| it.to_string())?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -364,7 +366,7 @@ fn wheels(artifacts: &Path) -> Result<String, String> {
 }
 
 /// Parses a line of a Python lock file: `pypdf==4.1 …`.
-fn pinned(line: &str) -> Option<LockedPackage> {
+fn parse_pinned(line: &str) -> Option<LockedPackage> {
     let (name, rest) = line.split_once("==")?;
     let version = rest.split([' ', ';', '\\']).next()?;
     let is_name = name.chars().all(|it| it.is_ascii_alphanumeric() || "-_.[],".contains(it));
@@ -372,7 +374,7 @@ fn pinned(line: &str) -> Option<LockedPackage> {
 }
 
 /// Refuses an npm lock file that lacks the hash of a package.
-fn has_hashes(lock: &str) -> Result<(), String> {
+fn check_hashes(lock: &str) -> Result<(), String> {
     let lock: Value = serde_json::from_str(lock).map_err(|it| it.to_string())?;
     let packages = lock["packages"].as_object().ok_or("`package-lock.json` lists no packages")?;
     for (path, package) in packages.iter().filter(|it| !it.0.is_empty()) {
@@ -385,41 +387,38 @@ fn has_hashes(lock: &str) -> Result<(), String> {
 }
 
 /// Returns the packages in a `node_modules` folder.
-fn modules(folder: &Path) -> Vec<LockedPackage> {
-    let folders = |folder: &Path| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|it| it.path()).take(LISTED).collect::<Vec<_>>()
-    };
-    let is_scope =
-        |it: &Path| it.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b"@"));
-    let (scopes, plain): (Vec<_>, Vec<_>) =
-        folders(folder).into_iter().partition(|it| is_scope(it));
-    let all = plain.into_iter().chain(scopes.iter().flat_map(|it| folders(it)));
-    all.filter_map(|it| module(&it)).collect()
+fn npm_packages(folder: &Path) -> Vec<LockedPackage> {
+    let (scopes, plain): (Vec<_>, Vec<_>) = subfolders(folder)
+        .partition(|it| it.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b"@")));
+    let all = plain.into_iter().chain(scopes.iter().flat_map(|it| subfolders(it)));
+    all.filter_map(|it| npm_package(&it)).collect()
+}
+
+fn subfolders(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|it| it.path()).take(LISTED)
 }
 
 /// Returns the npm package in a folder.
-fn module(folder: &Path) -> Option<LockedPackage> {
-    let about: Value = serde_json::from_str(&text(&folder.join(PACKAGE)).ok()?).ok()?;
-    let word = |name: &str| about[name].as_str().map(str::to_owned);
-    Some(LockedPackage { name: word("name")?, version: word("version")? })
+fn npm_package(folder: &Path) -> Option<LockedPackage> {
+    let about: Value = serde_json::from_str(&read_text(&folder.join(PACKAGE)).ok()?).ok()?;
+    let (name, version) = (about["name"].as_str()?, about["version"].as_str()?);
+    Some(LockedPackage { name: name.to_owned(), version: version.to_owned() })
 }
 
 /// Returns the packages in a Deno lock file: `"npm": {"chalk@5.3.0": …}`.
-fn of_deno(lock: &str) -> Vec<LockedPackage> {
+fn deno_packages(lock: &str) -> Vec<LockedPackage> {
     let lock: Value = serde_json::from_str(lock).unwrap_or_default();
-    let of = |registry: &str| {
-        let packages = lock[registry].as_object().into_iter().flatten();
-        packages
-            .filter_map(|(key, _)| {
-                // A leading `@` belongs to a scope; peer packages follow after `_`.
-                let (name, version) = key.split_at(key.get(1..)?.find('@')? + 1);
-                let version = version[1..].split('_').next()?;
-                Some(LockedPackage { name: name.to_owned(), version: version.to_owned() })
-            })
-            .collect::<Vec<_>>()
-    };
-    [of("npm"), of("jsr")].concat()
+    ["npm", "jsr"]
+        .iter()
+        .flat_map(|registry| lock[registry].as_object().into_iter().flatten())
+        .filter_map(|(key, _)| {
+            // A leading `@` belongs to a scope; peer packages follow after `_`.
+            let (name, version) = key.split_at(key.get(1..)?.find('@')? + 1);
+            let version = version[1..].split('_').next()?;
+            Some(LockedPackage { name: name.to_owned(), version: version.to_owned() })
+        })
+        .collect()
 }
 
 impl PackageManager {
@@ -441,7 +440,7 @@ mod tests {
 
     #[test]
     fn pinned_lines_are_packages() {
-        let package = |line| pinned(line).map(|it| format!("{} {}", it.name, it.version));
+        let package = |line| parse_pinned(line).map(|it| format!("{} {}", it.name, it.version));
         assert_eq!(package("pypdf==4.1 --hash=sha256:00").as_deref(), Some("pypdf 4.1"));
         assert_eq!(package("a==1 ; python_version > '3' \\").as_deref(), Some("a 1"));
         assert_eq!(package("    --hash=sha256:=="), None);
@@ -452,17 +451,17 @@ mod tests {
     fn a_lock_without_hashes_is_refused() {
         let lock = r#"{"packages": {"": {}, "node_modules/a": {"version": "1"}}}"#;
         assert_eq!(
-            has_hashes(lock),
+            check_hashes(lock),
             Err("`package-lock.json` has no hash for `node_modules/a`".to_owned())
         );
-        assert!(has_hashes("{}").is_err());
-        assert!(has_hashes(&lock.replace(r#""1""#, r#""1", "integrity": "sha512-x""#)).is_ok());
+        assert!(check_hashes("{}").is_err());
+        assert!(check_hashes(&lock.replace(r#""1""#, r#""1", "integrity": "sha512-x""#)).is_ok());
     }
 
     #[test]
     fn packages_of_deno_have_names_and_versions() {
         let lock = r#"{"npm": {"@a/b@1.0.0_c@2.0.0": {}}, "jsr": {"@std/path@1.1.0": {}}}"#;
-        let names: Vec<_> = of_deno(lock).into_iter().map(|it| it.name).collect();
+        let names: Vec<_> = deno_packages(lock).into_iter().map(|it| it.name).collect();
         assert_eq!(names, ["@a/b", "@std/path"]);
     }
 }

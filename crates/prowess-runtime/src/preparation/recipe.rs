@@ -73,9 +73,9 @@ impl Recipe {
         files: &[SkillFile],
         search: &InterpreterSearch,
     ) -> Result<Option<Self>, RecipeError> {
-        let mut recipe = Self::new(needs.ecosystem, interpreter(needs, search)?);
+        let mut recipe = Self::new(needs.ecosystem, find_interpreter(needs, search)?);
         for package in needs.packages.iter().filter(|it| is_needed(needs, it)) {
-            recipe.add(package)?;
+            recipe.add_package(package)?;
         }
         if recipe.requirements.is_empty() && recipe.guessed.is_empty() {
             return match recipe.left_out.is_empty() {
@@ -103,7 +103,7 @@ impl Recipe {
                 place: Place::new("", 0),
             }),
         );
-        let mut recipe = Self::new(ecosystem, interpreter(&needs, search)?);
+        let mut recipe = Self::new(ecosystem, find_interpreter(&needs, search)?);
         recipe.requirements = requirements;
         if let Some(bad) = recipe.requirements.iter().find(|it| !is_requirement(it)) {
             return Err(RecipeError::Requirement { requirement: bad.clone() });
@@ -135,7 +135,7 @@ impl Recipe {
         }
     }
 
-    fn add(&mut self, package: &PackageNeed) -> Result<(), RecipeError> {
+    fn add_package(&mut self, package: &PackageNeed) -> Result<(), RecipeError> {
         let PackageNeed { requirement, source, .. } = package;
         let reason = match source {
             PackageSource::Registry if is_requirement(requirement) => {
@@ -157,15 +157,11 @@ impl Recipe {
 
     /// Adds the files that the installer reads besides the requirements.
     fn add_files(&mut self, needs: &EnvironmentNeeds, files: &[SkillFile]) {
-        let text = |path: &str| {
-            let file = files.iter().find(|it| it.path == path)?;
-            String::from_utf8(file.bytes.clone()).ok()
-        };
         let lock = needs.lock_file.as_deref().filter(|_| self.left_out.is_empty());
-        let lock = lock.and_then(|it| Some((base(it).to_owned(), text(it)?)));
+        let lock = lock.and_then(|it| Some((file_name(it).to_owned(), file_text(files, it)?)));
         match (self.ecosystem, lock) {
             (Ecosystem::Node, Some((name, lock))) => {
-                let whole = text(&needs.file).and_then(|it| reduce_package_json(&it));
+                let whole = file_text(files, &needs.file).and_then(|it| reduce_package_json(&it));
                 self.files.extend(whole.map(|it| (PACKAGE.to_owned(), it)));
                 self.files.insert(name, lock);
             }
@@ -173,7 +169,8 @@ impl Recipe {
                 self.files.insert(PACKAGE.to_owned(), package_json(&self.requirements));
             }
             (Ecosystem::Python, Some((name, lock))) => {
-                self.files.extend(text(&needs.file).map(|it| (base(&needs.file).to_owned(), it)));
+                let name_of_file = file_name(&needs.file).to_owned();
+                self.files.extend(file_text(files, &needs.file).map(|it| (name_of_file, it)));
                 self.files.insert(name, lock);
             }
             (Ecosystem::Deno, Some((name, lock))) => {
@@ -193,12 +190,11 @@ impl Recipe {
     /// Whether a lock file contains the packages that are only guessed.
     #[cfg(feature = "http")]
     pub(super) fn is_locked_with_guesses(&self, lock: &str) -> bool {
-        let plain = |text: &str| text.to_ascii_lowercase().replace(['_', '.'], "-");
-        let lock = plain(lock);
+        let lock = normalize(lock);
         !self.guessed.is_empty()
             && self.guessed.iter().all(|requirement: &String| {
                 let end = requirement.find(|c: char| "=<>!~;[ @".contains(c) && c != '@');
-                let name = plain(&requirement[..end.unwrap_or(requirement.len())]);
+                let name = normalize(&requirement[..end.unwrap_or(requirement.len())]);
                 lock.contains(&format!("{name}=="))
                     || lock.contains(&format!("node-modules/{name}\""))
                     || lock.contains(&format!("{name}@"))
@@ -206,7 +202,7 @@ impl Recipe {
     }
 
     /// Returns the requirements to install, with the guesses or without.
-    pub(super) fn installed(&self, with_guessed: bool) -> Vec<String> {
+    pub(super) fn to_install(&self, with_guessed: bool) -> Vec<String> {
         let guessed = self.guessed.iter().filter(|_| with_guessed);
         self.requirements.iter().chain(guessed).cloned().collect()
     }
@@ -215,7 +211,7 @@ impl Recipe {
     pub(super) fn package_json(&self, with_guessed: bool) -> String {
         match self.files.get(PACKAGE).filter(|_| self.guessed.is_empty()) {
             Some(text) => text.clone(),
-            None => package_json(&self.installed(with_guessed)),
+            None => package_json(&self.to_install(with_guessed)),
         }
     }
 
@@ -249,13 +245,24 @@ fn is_requirement(text: &str) -> bool {
         && text.split_whitespace().skip(1).all(|it| !it.starts_with('-') || it.starts_with("--hash="))
 }
 
-fn base(path: &str) -> &str {
+fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+fn file_text(files: &[SkillFile], path: &str) -> Option<String> {
+    let file = files.iter().find(|it| it.path == path)?;
+    String::from_utf8(file.bytes.clone()).ok()
+}
+
+/// Returns a text in which names of packages are comparable, however they are written.
+#[cfg(feature = "http")]
+fn normalize(text: &str) -> String {
+    text.to_ascii_lowercase().replace(['_', '.'], "-")
 }
 
 /// Returns the interpreter to install packages for: the base installation, even if a virtual
 /// environment is used.
-fn interpreter(
+fn find_interpreter(
     needs: &EnvironmentNeeds,
     search: &InterpreterSearch,
 ) -> Result<InstalledInterpreter, RecipeError> {

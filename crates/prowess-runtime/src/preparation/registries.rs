@@ -42,7 +42,7 @@ impl Registries {
     #[cfg(feature = "http")]
     pub(super) fn hosts(&self, ecosystem: Ecosystem) -> Result<Hosts, HostsError> {
         let public = Self { hosts: self.hosts.clone(), ..Self::default() };
-        let allowed = self.allowed(ecosystem);
+        let allowed = self.allowed_hosts(ecosystem);
         match public.urls(ecosystem) == self.urls(ecosystem) {
             true => Hosts::for_scripts(allowed),
             false => Hosts::new(allowed),
@@ -51,7 +51,7 @@ impl Registries {
 
     /// Returns the names of the hosts that an installation may connect to.
     #[cfg(feature = "http")]
-    pub(super) fn allowed(&self, ecosystem: Ecosystem) -> Vec<String> {
+    pub(super) fn allowed_hosts(&self, ecosystem: Ecosystem) -> Vec<String> {
         let mut hosts: Vec<String> =
             self.urls(ecosystem).iter().filter_map(|it| host(it)).collect();
         // The index of PyPI only lists files.

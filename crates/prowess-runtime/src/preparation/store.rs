@@ -136,7 +136,7 @@ pub struct SkillRecipes {
     pub errors: Vec<RecipeError>,
 }
 
-/// The most bytes that are read of a `package.json`.
+/// The maximum size of a `package.json` in bytes.
 const MAX_DOCUMENT: u64 = 4 * 1024 * 1024;
 pub(super) const TREE: &str = "tree";
 pub(super) const ARTIFACTS: &str = "artifacts";
@@ -147,7 +147,7 @@ const RECORD_SIZE: u64 = 4 * 1024 * 1024;
 const LOCK_SIZE: u64 = 32 * 1024 * 1024;
 
 impl EnvironmentStore {
-    /// The environments in a directory, as far as they are approved.
+    /// Creates a store in a directory. Only approved environments are used.
     pub fn new(
         root: impl Into<PathBuf>,
         approvals: Arc<ApprovalStore>,
@@ -164,10 +164,9 @@ impl EnvironmentStore {
     /// Returns the first of these directories, with links resolved, that contains the store or is
     /// inside it: write access to it would allow changing the packages that others run.
     pub fn reached_by<'p>(&self, writes: &'p [PathBuf]) -> Option<&'p PathBuf> {
-        let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
-        let root = real(&self.root);
+        let root = resolve(&self.root);
         writes.iter().find(|it| {
-            let real = real(it);
+            let real = resolve(it);
             root.starts_with(&real) || real.starts_with(&root)
         })
     }
@@ -187,17 +186,17 @@ impl EnvironmentStore {
         let io = |source| EnvironmentError::Io { key: key.to_owned(), source };
         let changed =
             |why: &str| EnvironmentError::Changed { key: key.to_owned(), why: why.to_owned() };
-        let about = match fs::symlink_metadata(&folder) {
+        let metadata = match fs::symlink_metadata(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            about => about.map_err(io)?,
+            metadata => metadata.map_err(io)?,
         };
-        if !about.is_dir() || !is_own(&about, 0o022) {
+        if !metadata.is_dir() || !is_own(&metadata, 0o022) {
             return Err(changed("other users can write to it"));
         }
-        let text = read(&folder.join(RECORD), RECORD_SIZE).map_err(io)?;
+        let text = read_text(&folder.join(RECORD), RECORD_SIZE).map_err(io)?;
         let record: EnvironmentRecord = serde_json::from_str(&text)
             .map_err(|error| changed(&format!("its record is invalid: {error}")))?;
-        let lock = read(&folder.join(LOCK), LOCK_SIZE).map_err(io)?;
+        let lock = read_text(&folder.join(LOCK), LOCK_SIZE).map_err(io)?;
         let Some((approved, _)) = self.approvals.environment(key) else {
             return Err(changed("it is not approved, or the approval was revoked"));
         };
@@ -212,9 +211,9 @@ impl EnvironmentStore {
 
     /// Returns the approved lock file of a recipe.
     pub(super) fn approved_lock(&self, key: &str) -> Option<String> {
-        let (approved, kept) = self.approvals.environment(key)?;
-        let kept = kept.or_else(|| read(&self.root.join(key).join(LOCK), LOCK_SIZE).ok())?;
-        (digest(&kept) == approved).then_some(kept)
+        let (approved, saved) = self.approvals.environment(key)?;
+        let lock = saved.or_else(|| read_text(&self.root.join(key).join(LOCK), LOCK_SIZE).ok())?;
+        (digest(&lock) == approved).then_some(lock)
     }
 
     /// Records the approval of an environment with this lock file.
@@ -272,7 +271,7 @@ impl EnvironmentStore {
         let mut all: Vec<_> = entries
             .filter_map(|it| {
                 let path = it.path().join(RECORD);
-                let text = read(&path, RECORD_SIZE).ok()?;
+                let text = read_text(&path, RECORD_SIZE).ok()?;
                 let record: EnvironmentRecord = serde_json::from_str(&text).ok()?;
                 // Only the folder named after the key may be removed later.
                 (it.file_name() == *record.key).then_some(())?;
@@ -379,7 +378,7 @@ impl ScriptEnvironments {
     pub(crate) fn command(&self, command: &[OsString]) -> Vec<OsString> {
         let Some(own) = &self.own else { return command.to_vec() };
         let (name, rest) = match command {
-            [program, rest @ ..] => (base(program), rest),
+            [program, rest @ ..] => (file_name(program), rest),
             [] => return Vec::new(),
         };
         match own.record.ecosystem {
@@ -392,10 +391,10 @@ impl ScriptEnvironments {
             Ecosystem::Node => {
                 let is_npx = matches!(name, "npx" | "bunx");
                 let words = if is_npx { rest } else { command };
-                let words = words.iter().skip_while(|it| is_npx && base(it).starts_with('-'));
+                let words = words.iter().skip_while(|it| is_npx && file_name(it).starts_with('-'));
                 let mut words: Vec<OsString> = words.cloned().collect();
                 if let Some(first) = words.first_mut()
-                    && let Some(program) = own.program(base(first))
+                    && let Some(program) = own.program(file_name(first))
                 {
                     *first = program.into();
                 }
@@ -432,7 +431,7 @@ impl ScriptEnvironments {
     }
 }
 
-fn base(program: &OsStr) -> &str {
+fn file_name(program: &OsStr) -> &str {
     let name = Path::new(program).file_name().and_then(OsStr::to_str);
     name.unwrap_or_default()
 }
@@ -470,13 +469,14 @@ impl PreparedEnvironment {
         Some(self.bin().join(name)).filter(|it| is_name && it.is_file())
     }
 
-    /// The program that a package of npm brings: its only one, or that of its name. Says why not, if there is none.
+    /// Returns the program of an npm package: its only one, or that of its name. Fails with the
+    /// reason.
     pub fn program_of_package(&self, package: &str) -> Result<String, String> {
         let at = package.rfind('@').filter(|it| *it > 0);
         let name = at.map_or(package, |it| &package[..it]);
         let unscoped = name.rsplit('/').next().unwrap_or(name);
         let document = self.tree.join("node_modules").join(name).join("package.json");
-        let document = read(&document, MAX_DOCUMENT).ok();
+        let document = read_text(&document, MAX_DOCUMENT).ok();
         let document = document.and_then(|it| serde_json::from_str(&it).ok());
         let programs = match document.unwrap_or(Value::Null).get_mut("bin").map(Value::take) {
             Some(Value::String(_)) => vec![unscoped.to_owned()],
@@ -486,11 +486,10 @@ impl PreparedEnvironment {
         match &programs[..] {
             [only] => Ok(only.clone()),
             all if all.iter().any(|it| it == unscoped) => Ok(unscoped.to_owned()),
-            [] => Err(format!("`{package}` brings no program")),
-            all => Err(format!(
-                "`{package}` brings several programs: name one of `{}`",
-                all.join("`, `")
-            )),
+            [] => Err(format!("`{package}` has no program")),
+            all => {
+                Err(format!("`{package}` has several programs: name one of `{}`", all.join("`, `")))
+            }
         }
     }
 }
@@ -524,8 +523,12 @@ impl EnvironmentRecord {
     }
 }
 
+fn resolve(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Reads a regular file of at most `most` bytes.
-pub(super) fn read(path: &Path, most: u64) -> io::Result<String> {
+pub(super) fn read_text(path: &Path, most: u64) -> io::Result<String> {
     use std::io::Read as _;
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     if !file.metadata()?.is_file() {

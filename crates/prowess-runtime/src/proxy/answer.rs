@@ -66,7 +66,7 @@ impl Client {
             answer.headers_mut().insert("proxy-authenticate", basic);
             return answer;
         }
-        let target = match target(&request) {
+        let target = match parse_target(&request) {
             Ok(target) => target,
             Err(Refusal { status, why }) => {
                 self.log.refuse(&requested_authority(request.uri()), &why);
@@ -89,8 +89,8 @@ impl Client {
         let Some(password) = &self.password else { return true };
         let value = headers.get(PROXY_AUTHORIZATION).and_then(|it| it.to_str().ok());
         let code = value.and_then(|it| it.strip_prefix("Basic "));
-        let said = code.and_then(|it| BASE64_STANDARD.decode(it.trim()).ok());
-        said.is_some_and(|it| it.ends_with(format!(":{password}").as_bytes()))
+        let credentials = code.and_then(|it| BASE64_STANDARD.decode(it.trim()).ok());
+        credentials.is_some_and(|it| it.ends_with(format!(":{password}").as_bytes()))
     }
 
     /// Connects to a host, and passes on the bytes that follow this request.
@@ -112,7 +112,7 @@ impl Client {
                 }
             }
         });
-        Ok(Response::new(empty()))
+        Ok(Response::new(empty_body()))
     }
 
     /// Forwards a request to its host, without the headers meant for the proxy.
@@ -124,24 +124,29 @@ impl Client {
         tasks: &Mutex<Tasks>,
     ) -> Result<Answer, Refusal> {
         let idle = self.proxy.limits.idle;
-        let failed = |why: String| Refusal { status: StatusCode::BAD_GATEWAY, why };
-        let broken = |it: hyper::Error| failed(format!("`{target}` gave no answer: {it}"));
         let upstream = self.proxy.connect(&target, &self.log, record).await?;
-        let (mut sender, driver) = handshake(upstream, idle).await.map_err(broken)?;
+        let (mut sender, driver) =
+            handshake(upstream, idle).await.map_err(|it| no_response(&target, &it))?;
         lock(tasks).0.spawn(driver);
-        let sent = sender.send_request(outgoing(request, &target)?).await;
-        let mut answer = sent.map_err(broken)?;
+        let sent = sender.send_request(to_origin(request, &target)?).await;
+        let mut answer = sent.map_err(|it| no_response(&target, &it))?;
         if answer.status().is_informational() {
-            return Err(failed(format!("`{target}` answered with {}", answer.status())));
+            let why = format!("`{target}` responded with {}", answer.status());
+            return Err(Refusal { status: StatusCode::BAD_GATEWAY, why });
         }
         let headers = answer.headers_mut();
         let length = headers.get(CONTENT_LENGTH).cloned();
         let length = length.filter(|_| !headers.contains_key(TRANSFER_ENCODING));
-        strip(headers);
+        strip_headers(headers);
         // An answer to `HEAD` has the length, too, but no body.
         headers.extend(length.map(|it| (CONTENT_LENGTH, it)));
         Ok(answer.map(BodyExt::boxed))
     }
+}
+
+fn no_response(target: &Target, error: &hyper::Error) -> Refusal {
+    let why = format!("`{target}` did not respond: {error}");
+    Refusal { status: StatusCode::BAD_GATEWAY, why }
 }
 
 /// Starts HTTP with a host. The returned future must be awaited; it ends when the connection is
@@ -157,30 +162,30 @@ async fn handshake(
     let driver = async move {
         tokio::select! {
             _ = connection => {}
-            () = meter.idle(idle) => meter.record.refuse("the connection was idle for too long"),
+            () = meter.wait_idle(idle) => meter.record.refuse("the connection was idle for too long"),
         }
     };
     Ok((sender, driver))
 }
 
 /// Returns the target of a request, if it is unambiguous.
-fn target<B>(request: &Request<B>) -> Result<Target, Refusal> {
+fn parse_target<B>(request: &Request<B>) -> Result<Target, Refusal> {
     let uri = request.uri();
     let is_tunnel = request.method() == Method::CONNECT;
     let usual = match (is_tunnel, uri.scheme_str()) {
         (true, None) => None,
         (false, Some("http")) => Some(80),
         (false, Some("https")) => {
-            return Err(Refusal::bad("a request for `https:` has to use `CONNECT`"));
+            return Err(Refusal::bad("a request for `https:` must use `CONNECT`"));
         }
         (false, None) => {
-            return Err(Refusal::bad("this is a proxy: the request has to name the whole URL"));
+            return Err(Refusal::bad("this is a proxy: the request must contain the whole URL"));
         }
         _ => return Err(Refusal::bad("this proxy only supports `http:` and `https:`")),
     };
     let asked = uri.authority().map_or("", |it| it.as_str());
     let target = Target::parse(asked, usual);
-    let target = target.ok_or_else(|| Refusal::bad("the request names no valid host"))?;
+    let target = target.ok_or_else(|| Refusal::bad("the request has no valid host"))?;
     for host in request.headers().get_all(HOST) {
         let host = host.to_str().ok().and_then(|it| Target::parse(it, Some(target.port)));
         if host.as_ref() != Some(&target) {
@@ -192,11 +197,11 @@ fn target<B>(request: &Request<B>) -> Result<Target, Refusal> {
 }
 
 /// Converts a request to the form sent to the host.
-fn outgoing(request: Request<Incoming>, target: &Target) -> Result<Request<Incoming>, Refusal> {
+fn to_origin(request: Request<Incoming>, target: &Target) -> Result<Request<Incoming>, Refusal> {
     let (mut head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |it| it.as_str());
     head.uri = path.parse().map_err(|_| Refusal::bad("the path is invalid"))?;
-    strip(&mut head.headers);
+    strip_headers(&mut head.headers);
     let host = match target.port {
         80 => target.host.to_string(),
         _ => target.to_string(),
@@ -212,7 +217,7 @@ fn outgoing(request: Request<Incoming>, target: &Target) -> Result<Request<Incom
 }
 
 /// Removes hop-by-hop headers, and those with the length of the body, which is set anew.
-fn strip(headers: &mut HeaderMap) {
+fn strip_headers(headers: &mut HeaderMap) {
     let named = headers.get_all(CONNECTION).iter().filter_map(|it| it.to_str().ok());
     let named = named.flat_map(|it| it.split(','));
     let named: Vec<HeaderName> = named.filter_map(|it| it.trim().parse().ok()).collect();
@@ -239,6 +244,6 @@ fn reply(status: StatusCode, why: &str) -> Answer {
     answer
 }
 
-fn empty() -> BoxBody<Bytes, hyper::Error> {
+fn empty_body() -> BoxBody<Bytes, hyper::Error> {
     Full::default().map_err(|never| match never {}).boxed()
 }

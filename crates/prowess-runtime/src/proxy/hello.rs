@@ -37,8 +37,8 @@ impl Hello {
         if bytes.len() > MAX_HELLO {
             return Self::Refused(Fault::TooLong);
         }
-        match message(bytes) {
-            Ok(Some(hello)) => match name(&hello) {
+        match read_message(bytes) {
+            Ok(Some(hello)) => match parse_name(&hello) {
                 Some(Ok(name)) => Self::Name(name),
                 Some(Err(fault)) => Self::Refused(fault),
                 None => Self::Refused(Fault::Malformed),
@@ -50,7 +50,7 @@ impl Hello {
 }
 
 /// Reassembles the first message from its records; `None` if it is incomplete.
-fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+fn read_message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
     let mut reader = Reader(bytes);
     let mut message = Vec::new();
     loop {
@@ -79,7 +79,7 @@ fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
 }
 
 /// Returns the name in a hello; `None` if it is malformed.
-fn name(hello: &[u8]) -> Option<Result<Option<String>, Fault>> {
+fn parse_name(hello: &[u8]) -> Option<Result<Option<String>, Fault>> {
     let mut reader = Reader(hello);
     // Version and random, then session, ciphers and compression.
     reader.take(2 + 32)?;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     /// Builds a hello with only these extensions, split into records of so many bytes.
-    fn made(extensions: &[(u16, &[u8])], record: usize) -> Vec<u8> {
+    fn client_hello(extensions: &[(u16, &[u8])], record: usize) -> Vec<u8> {
         let mut list = Vec::new();
         for (kind, body) in extensions {
             list.extend(kind.to_be_bytes());
@@ -193,7 +193,7 @@ mod tests {
         records.flatten().collect()
     }
 
-    fn named(name: &str) -> Vec<u8> {
+    fn server_name_extension(name: &str) -> Vec<u8> {
         let length = (name.len() as u16).to_be_bytes();
         let list = [&[0][..], &length, name.as_bytes()].concat();
         [&(list.len() as u16).to_be_bytes()[..], &list].concat()
@@ -216,7 +216,10 @@ mod tests {
     #[test]
     fn records_of_any_size_are_put_together() {
         for record in [1, 2, 7, 64, 1000] {
-            assert_eq!(Hello::read(&made(&[(0, &named("A.test"))], record)), name("a.test"));
+            assert_eq!(
+                Hello::read(&client_hello(&[(0, &server_name_extension("A.test"))], record)),
+                name("a.test")
+            );
         }
     }
 
@@ -226,11 +229,14 @@ mod tests {
             Hello::Refused(fault) => fault,
             other => panic!("{other:?}"),
         };
-        let (a, b) = (named("a.test"), named("b.test"));
-        assert_eq!(refused(&made(&[(0, &a), (0, &b)], 500)), Fault::Malformed);
-        assert_eq!(refused(&made(&[(0, &a), (0xfe0d, &[1])], 500)), Fault::Encrypted);
-        assert_eq!(refused(&made(&[(0, &[0, 1, 0])], 500)), Fault::Malformed);
-        assert_eq!(refused(&made(&[(0, &[a.clone(), vec![0]].concat())], 500)), Fault::Malformed);
+        let (a, b) = (server_name_extension("a.test"), server_name_extension("b.test"));
+        assert_eq!(refused(&client_hello(&[(0, &a), (0, &b)], 500)), Fault::Malformed);
+        assert_eq!(refused(&client_hello(&[(0, &a), (0xfe0d, &[1])], 500)), Fault::Encrypted);
+        assert_eq!(refused(&client_hello(&[(0, &[0, 1, 0])], 500)), Fault::Malformed);
+        assert_eq!(
+            refused(&client_hello(&[(0, &[a.clone(), vec![0]].concat())], 500)),
+            Fault::Malformed
+        );
         assert_eq!(refused(b"GET / HTTP/1.1\r\n"), Fault::NotTls);
         assert_eq!(refused(&[21, 3, 1]), Fault::NotTls);
         assert_eq!(refused(&[HANDSHAKE, 3, 1, 0, 0]), Fault::Malformed);
@@ -239,7 +245,7 @@ mod tests {
 
     #[test]
     fn no_bytes_break_it() {
-        let good = made(&[(0, &named("a.test")), (10, &[0, 2, 0, 29])], 40);
+        let good = client_hello(&[(0, &server_name_extension("a.test")), (10, &[0, 2, 0, 29])], 40);
         for at in 0..good.len() {
             for value in [0, 1, 0x7f, 0xff] {
                 let mut bytes = good.clone();

@@ -39,23 +39,23 @@ const NAME: usize = 255;
 impl Log {
     /// Adds a connection.
     pub(super) fn begin(&self, target: &Target) -> Arc<Record> {
-        self.list(target.host.to_string(), target.port)
+        self.add(target.host.to_string(), target.port)
     }
 
     /// Adds a refusal whose target is unknown.
     pub(crate) fn refuse_unknown(&self, why: &str) {
-        self.list(String::new(), 0).refuse(why);
+        self.add(String::new(), 0).refuse(why);
     }
 
     /// Adds a refused request that could not be parsed.
     pub(super) fn refuse(&self, asked: &str, why: &str) {
         let end = asked.floor_char_boundary(NAME.min(asked.len()));
-        self.list(asked[..end].to_owned(), 0).refuse(why);
+        self.add(asked[..end].to_owned(), 0).refuse(why);
     }
 
     /// Returns the connections, and the number of those not listed.
     pub(crate) fn connections(&self) -> (Vec<ScriptConnection>, u64) {
-        let all = lock(&self.records).iter().map(|it| it.connection()).collect();
+        let all = lock(&self.records).iter().map(|it| it.to_connection()).collect();
         (all, self.omitted.load(Relaxed))
     }
 
@@ -68,7 +68,7 @@ impl Log {
         }
     }
 
-    fn list(&self, host: String, port: u16) -> Arc<Record> {
+    fn add(&self, host: String, port: u16) -> Arc<Record> {
         let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
         let record = Arc::new(Record { host, port, sent, received, refused: OnceLock::new() });
         let mut records = lock(&self.records);
@@ -87,15 +87,15 @@ impl Record {
         let _ = self.refused.set(why.to_owned());
     }
 
-    pub(super) fn sent(&self, bytes: usize) {
+    pub(super) fn add_sent(&self, bytes: usize) {
         self.sent.fetch_add(bytes as u64, Relaxed);
     }
 
-    pub(super) fn received(&self, bytes: usize) {
+    pub(super) fn add_received(&self, bytes: usize) {
         self.received.fetch_add(bytes as u64, Relaxed);
     }
 
-    fn connection(&self) -> ScriptConnection {
+    fn to_connection(&self) -> ScriptConnection {
         ScriptConnection {
             host: self.host.clone(),
             port: self.port,

@@ -27,9 +27,8 @@ pub(super) async fn relay(
 ) -> io::Result<()> {
     let mut client = TokioIo::new(client);
     let meter = upstream.meter();
-    let greeted = timeout(idle, read_hello(&mut client, &target)).await;
-    let greeting = match greeted {
-        Ok(Ok(greeting)) => greeting,
+    let hello = match timeout(idle, read_hello(&mut client, &target)).await {
+        Ok(Ok(hello)) => hello,
         Ok(Err(why)) => {
             meter.record.refuse(&why);
             client.write_all(&ALERT).await?;
@@ -40,10 +39,10 @@ pub(super) async fn relay(
             return Ok(());
         }
     };
-    upstream.write_all(&greeting).await?;
+    upstream.write_all(&hello).await?;
     tokio::select! {
         passed = copy_bidirectional(&mut client, &mut upstream) => passed.map(drop),
-        () = meter.idle(idle) => {
+        () = meter.wait_idle(idle) => {
             meter.record.refuse("the connection was idle for too long");
             Ok(())
         }

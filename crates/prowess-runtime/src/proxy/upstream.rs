@@ -67,44 +67,45 @@ impl Proxy {
         log: &Arc<Log>,
         record: &Arc<Record>,
     ) -> Result<Upstream, Refusal> {
-        let found = timeout(self.limits.connect, self.stream(target)).await;
-        let stream = found.map_err(|_| Refusal {
+        let opened = timeout(self.limits.connect, self.open_stream(target)).await;
+        let stream = opened.map_err(|_| Refusal {
             status: StatusCode::GATEWAY_TIMEOUT,
-            why: format!("`{target}` did not answer in time"),
+            why: format!("`{target}` did not respond in time"),
         })??;
         let (start, last) = (Instant::now(), AtomicU64::new(0));
         let (record, log, most) = (record.clone(), log.clone(), self.limits.bytes);
         Ok(Upstream { stream, meter: Arc::new(Meter { record, log, most, start, last }) })
     }
 
-    async fn stream(&self, target: &Target) -> Result<TcpStream, Refusal> {
+    async fn open_stream(&self, target: &Target) -> Result<TcpStream, Refusal> {
         let Target { host, port } = target;
         let refused = |error| refusal(&error, target, &self.remedy);
         let url =
             target.url().ok_or_else(|| Refusal::bad(format!("`{target}` is not a valid host")))?;
         self.hosts.check(&url).map_err(refused)?;
-        if !USUAL.contains(port) && !self.hosts.lists_port(&url) {
+        if !DEFAULT_PORTS.contains(port) && !self.hosts.lists_port(&url) {
             let remedy = self.remedy.host_hint(&target.to_string());
             let why = format!("port {port} of `{host}` is not allowed; {remedy}");
             return Err(Refusal::forbidden(why));
         }
-        if let Some(stream) = self.proxies.connect(&url, &*self.resolver).await {
-            let connect = |source| FetchError::Connect { host: host.to_string(), source };
-            return stream.map_err(|source| refused(connect(source)));
-        }
-        let addresses = self.hosts.addresses(&*self.resolver, &url).await.map_err(refused)?;
-        let stream = connect(&addresses).await;
+        let stream = match self.proxies.connect(&url, &*self.resolver).await {
+            Some(stream) => stream,
+            None => {
+                let addresses = self.hosts.addresses(&*self.resolver, &url).await;
+                connect(&addresses.map_err(refused)?).await
+            }
+        };
         stream.map_err(|source| refused(FetchError::Connect { host: host.to_string(), source }))
     }
 }
 
 /// The ports that are allowed for hosts listed without one.
-const USUAL: [u16; 2] = [80, 443];
+const DEFAULT_PORTS: [u16; 2] = [80, 443];
 
 /// Converts an error to a refusal, with a hint.
 fn refusal(error: &FetchError, target: &Target, remedy: &HostRemedy) -> Refusal {
     let Target { host, port } = target;
-    let at = if USUAL.contains(port) { host.to_string() } else { target.to_string() };
+    let at = if DEFAULT_PORTS.contains(port) { host.to_string() } else { target.to_string() };
     match error {
         FetchError::Host { .. } => {
             Refusal::forbidden(format!("host `{host}` is not allowed; {}", remedy.host_hint(&at)))
@@ -114,7 +115,7 @@ fn refusal(error: &FetchError, target: &Target, remedy: &HostRemedy) -> Refusal 
             remedy.host_hint(&target.to_string())
         )),
         FetchError::Address { network, address, .. } => Refusal::forbidden(format!(
-            "host `{host}` leads to {network}, which is not allowed; {}",
+            "host `{host}` resolves to {network}, which is not allowed; {}",
             remedy.address_hint(*address)
         )),
         FetchError::Resolve { source, .. } | FetchError::Connect { source, .. } => {
@@ -126,7 +127,7 @@ fn refusal(error: &FetchError, target: &Target, remedy: &HostRemedy) -> Refusal 
 
 impl Meter {
     /// Waits until nothing has passed for this long.
-    pub(super) async fn idle(&self, idle: Duration) {
+    pub(super) async fn wait_idle(&self, idle: Duration) {
         loop {
             let until = self.start + Duration::from_millis(self.last.load(Relaxed)) + idle;
             if until <= Instant::now() {
@@ -136,7 +137,7 @@ impl Meter {
         }
     }
 
-    fn pass(&self, bytes: usize) -> io::Result<()> {
+    fn count(&self, bytes: usize) -> io::Result<()> {
         self.last.store(self.start.elapsed().as_millis() as u64, Relaxed);
         self.log.count(bytes, self.most).inspect_err(|it| self.record.refuse(&it.to_string()))
     }
@@ -158,8 +159,8 @@ impl AsyncRead for Upstream {
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
         let read = buffer.filled().len() - before;
         if read > 0 {
-            self.meter.record.received(read);
-            self.meter.pass(read)?;
+            self.meter.record.add_received(read);
+            self.meter.count(read)?;
         }
         polled
     }
@@ -173,8 +174,8 @@ impl AsyncWrite for Upstream {
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
         if let Poll::Ready(Ok(written)) = polled {
-            self.meter.record.sent(written);
-            self.meter.pass(written)?;
+            self.meter.record.add_sent(written);
+            self.meter.count(written)?;
         }
         polled
     }

@@ -1,6 +1,6 @@
 //! One of the tools that a skill lists, such as `Read` or `Bash(git add:*)`.
 
-use crate::{glob::fits, tool::Action};
+use crate::{glob::fits, tool::ListedAs};
 
 /// A tool that a skill lists, and its permitted use.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ const ALIASES: &[(&str, &[&str])] = &[
 ];
 
 impl<'a> Grant<'a> {
-    pub(super) fn read(text: &'a str) -> Self {
+    pub(super) fn parse(text: &'a str) -> Self {
         let text = text.trim();
         match text.strip_suffix(')').and_then(|it| it.split_once('(')) {
             Some((tool, argument)) => {
@@ -32,27 +32,43 @@ impl<'a> Grant<'a> {
         }
     }
 
-    /// Whether it covers this use of this tool.
-    pub(super) fn names(&self, tool: &str, action: &Action) -> bool {
-        let is = |name: &str| self.tool.eq_ignore_ascii_case(name);
-        let is_alias = |own: &str| {
-            ALIASES.iter().any(|(tool, names)| *tool == own && names.iter().any(|it| is(it)))
-        };
-        is(tool)
-            || is_alias(tool)
-            // A permission to read includes reading with the tool that does both.
-            || (tool == "file_operations" && matches!(action, Action::Read(_)) && is_alias("read_file"))
-            || (matches!(action, Action::Execute(_)) && is("skill"))
-            || (matches!(action, Action::Serve { .. }) && (fits(self.tool, tool) || begins(tool, self.tool)))
+    /// Whether it covers a use of this tool that is listed like that.
+    pub(super) fn covers(&self, tool: &str, listed_as: ListedAs<'_>) -> bool {
+        self.is_named(tool)
+            || self.is_alias_of(tool)
+            || match listed_as {
+                // A permission to read includes reading with the tool that does both.
+                ListedAs::FileToRead(_) => {
+                    tool == "file_operations" && self.is_alias_of("read_file")
+                }
+                ListedAs::Skill(_) => self.is_named("skill"),
+                ListedAs::ServerTool => fits(self.tool, tool) || belongs_to(tool, self.tool),
+                ListedAs::Nothing
+                | ListedAs::Tool
+                | ListedAs::Command
+                | ListedAs::FileToWrite(_)
+                | ListedAs::Url(_)
+                | ListedAs::Server => false,
+            }
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.tool.eq_ignore_ascii_case(name)
+    }
+
+    /// Whether it is another client's name for a tool.
+    fn is_alias_of(&self, tool: &str) -> bool {
+        let names = ALIASES.iter().filter(|it| it.0 == tool).flat_map(|it| it.1);
+        names.into_iter().any(|it| self.is_named(it))
     }
 
     /// Whether it covers a tool of the server that would be started as `mcp__<server>`.
-    pub(super) fn needs(&self, server: &str) -> bool {
-        begins(self.tool, server)
+    pub(super) fn covers_server(&self, server: &str) -> bool {
+        belongs_to(self.tool, server)
     }
 }
 
 /// Whether a tool belongs to a server: `mcp__files__read` to `mcp__files`.
-fn begins(tool: &str, server: &str) -> bool {
+fn belongs_to(tool: &str, server: &str) -> bool {
     tool.strip_prefix(server).is_some_and(|it| it.starts_with("__"))
 }

@@ -82,10 +82,10 @@ impl<'s> LockedDirectory<'s> {
         patience: Duration,
         steps: &'s Steps,
     ) -> Result<Self, StoreError> {
-        let failed = |source| failed(path, StateAfter::Unchanged, source);
-        let root = Root::open(path).map_err(|error| unusable(path, error))?;
+        let failed = |source| write_error(path, StateAfter::Unchanged, source);
+        let root = Root::open(path).map_err(|error| open_error(path, error))?;
         let busy = || StoreError::Busy { path: path.to_owned(), waited: patience };
-        let own = match state.and_then(|it| own_lock(it, root.path()).ok()) {
+        let own = match state.and_then(|it| open_lock(it, root.path()).ok()) {
             Some(own) => Some(lock_within(own, patience).map_err(failed)?.ok_or_else(busy)?),
             None => None,
         };
@@ -109,21 +109,21 @@ impl<'s> LockedDirectory<'s> {
     /// Creates or replaces a file.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         let shown = self.root.path().join(path);
-        let failed = |source| failed(&shown, StateAfter::Unchanged, source);
+        let failed = |source| write_error(&shown, StateAfter::Unchanged, source);
         let mode = match self.root.file(path, Links::Never) {
             Ok(file) => {
                 let stat = rustix::fs::fstat(&file).map_err(|errno| failed(errno.into()))?;
                 Some(Mode::from(stat.st_mode))
             }
             Err(error) if error.is_missing() => None,
-            Err(error) => return Err(unusable(&shown, error)),
+            Err(error) => return Err(open_error(&shown, error)),
         };
         let staged = StagedName::new(self)?;
         self.write(self.root.as_fd(), &staged.name, bytes, mode).map_err(failed)?;
         let parent = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().unwrap_or_default();
         self.steps.before(DiskStep::Create).map_err(failed)?;
-        let parent = self.root.make_directory(parent).map_err(|it| unusable(&shown, it))?;
+        let parent = self.root.make_directory(parent).map_err(|it| open_error(&shown, it))?;
         self.steps.before(DiskStep::Rename).map_err(failed)?;
         rustix::fs::renameat(self.root.as_fd(), &staged.name, parent.as_fd(), name)
             .map_err(|errno| failed(errno.into()))?;
@@ -136,7 +136,7 @@ impl<'s> LockedDirectory<'s> {
         let shown = self.root.path().join(name);
         let staged = StagedName::new(self)?;
         self.fill(Path::new(&staged.name), files)
-            .map_err(|source| failed(&shown, StateAfter::Unchanged, source))?;
+            .map_err(|source| write_error(&shown, StateAfter::Unchanged, source))?;
         self.rename((&self.root, &staged.name), (&self.root, name))?;
         staged.keep();
         Ok(())
@@ -153,7 +153,7 @@ impl<'s> LockedDirectory<'s> {
         self.steps
             .before(DiskStep::Rename)
             .and_then(|()| Ok(rename_noreplace(from.as_fd(), old, to.as_fd(), new)?))
-            .map_err(|source| failed(&shown, StateAfter::Unchanged, source))?;
+            .map_err(|source| write_error(&shown, StateAfter::Unchanged, source))?;
         self.sync(&shown, to, from)
     }
 
@@ -215,14 +215,14 @@ impl<'s> LockedDirectory<'s> {
             self.steps
                 .before(DiskStep::SyncDirectory)
                 .and_then(|()| Ok(rustix::fs::fsync(directory.as_fd())?))
-                .map_err(|source| failed(shown, StateAfter::Unsafe, source))?;
+                .map_err(|source| write_error(shown, StateAfter::Unsafe, source))?;
         }
         Ok(())
     }
 
     /// Removes leftovers of writers that died; if that fails, they stay hidden.
     fn sweep(&self) {
-        let Ok(names) = names(self.root.as_fd()) else { return };
+        let Ok(names) = list_names(self.root.as_fd()) else { return };
         for name in names.iter().filter(|name: &&OsString| {
             let digits = name.as_bytes().strip_prefix(STAGING.as_bytes());
             digits.is_some_and(|it| it.len() == 16 && it.iter().all(u8::is_ascii_hexdigit))
@@ -239,7 +239,7 @@ impl<'s> LockedDirectory<'s> {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let inside = rustix::fs::openat(directory, name, flags, Mode::empty())?;
-        for name in names(inside.as_fd())? {
+        for name in list_names(inside.as_fd())? {
             self.remove(inside.as_fd(), &name, depth + 1)?;
         }
         self.steps.before(DiskStep::Remove)?;
@@ -251,33 +251,34 @@ impl<'s> LockedDirectory<'s> {
 struct StagedName<'l, 's> {
     locked: &'l LockedDirectory<'s>,
     name: OsString,
-    kept: bool,
+    is_kept: bool,
 }
 
 impl<'l, 's> StagedName<'l, 's> {
     fn new(locked: &'l LockedDirectory<'s>) -> Result<Self, StoreError> {
         let mut random = [0_u8; 8];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| failed(locked.root.path(), StateAfter::Unchanged, errno.into()))?;
+        getrandom::fill(&mut random).map_err(|error| {
+            write_error(locked.root.path(), StateAfter::Unchanged, error.into())
+        })?;
         let name = format!("{STAGING}{:016x}", u64::from_ne_bytes(random)).into();
-        Ok(Self { locked, name, kept: false })
+        Ok(Self { locked, name, is_kept: false })
     }
 
     fn keep(mut self) {
-        self.kept = true;
+        self.is_kept = true;
     }
 }
 
 impl Drop for StagedName<'_, '_> {
     fn drop(&mut self) {
-        if !self.kept {
+        if !self.is_kept {
             let _ = self.locked.remove(self.locked.root.as_fd(), &self.name, 0);
         }
     }
 }
 
 /// Opens the lock file of a directory: one of this user, that nobody else can open.
-fn own_lock(state: &Path, directory: &Path) -> io::Result<File> {
+fn open_lock(state: &Path, directory: &Path) -> io::Result<File> {
     let locks = state.join("locks");
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&locks)?;
     let name = digest(directory.as_os_str().as_bytes());
@@ -286,20 +287,21 @@ fn own_lock(state: &Path, directory: &Path) -> io::Result<File> {
     options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
     let file = options.open(locks.join(name))?;
     let metadata = file.metadata()?;
-    match metadata.is_file() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o077 == 0
-    {
-        true => Ok(file),
-        false => Err(io::ErrorKind::PermissionDenied.into()),
+    let is_ours = metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o077 == 0;
+    if metadata.is_file() && is_ours {
+        Ok(file)
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
     }
 }
 
 /// Creates a directory of the host and its parents, and syncs them.
-pub(super) fn make(path: &Path, steps: &Steps) -> io::Result<()> {
+pub(super) fn create_directories(path: &Path, steps: &Steps) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
     let parent = path.parent().unwrap_or(Path::new("/"));
-    make(parent, steps)?;
+    create_directories(parent, steps)?;
     steps.before(DiskStep::Create)?;
     match std::fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
@@ -310,7 +312,7 @@ pub(super) fn make(path: &Path, steps: &Steps) -> io::Result<()> {
 }
 
 /// Returns the names in a directory, sorted.
-pub(super) fn names(directory: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
+pub(super) fn list_names(directory: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
@@ -324,7 +326,7 @@ pub(super) fn names(directory: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
 }
 
 /// Creates the error for a failed write.
-pub(super) fn failed(path: &Path, now: StateAfter, source: io::Error) -> StoreError {
+pub(super) fn write_error(path: &Path, now: StateAfter, source: io::Error) -> StoreError {
     StoreError::Write { path: path.to_owned(), why: WriteFailure::of(&source), now, source }
 }
 
@@ -336,10 +338,10 @@ fn into_io(error: RootError) -> io::Error {
 }
 
 /// Creates the error for a folder or file of the store that cannot be opened for writing.
-pub(super) fn unusable(path: &Path, error: RootError) -> StoreError {
+pub(super) fn open_error(path: &Path, error: RootError) -> StoreError {
     match error {
         RootError::Io { source, .. } if source.kind() != io::ErrorKind::NotADirectory => {
-            failed(path, StateAfter::Unchanged, source)
+            write_error(path, StateAfter::Unchanged, source)
         }
         _ => StoreError::NotOurs { path: path.to_owned() },
     }

@@ -11,7 +11,7 @@ use super::{Files, StoreError, path};
 use crate::entry::{SkillRecord, SkillRecordError};
 
 /// Parses the bytes of a `SKILL.md`; a finding if that fails.
-pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<SkillRecord, Box<Finding>> {
+pub(super) fn parse_record(bytes: &[u8], document: &Path) -> Result<SkillRecord, Box<Finding>> {
     let limit = SizeLimits::default().max_document_size;
     if bytes.len() as u64 > limit {
         let rule = rule("file-too-large").expect("there is such a rule");
@@ -33,29 +33,30 @@ pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<SkillRecord, Box<Fi
                 SkillRecordError::Read { .. } | SkillRecordError::Files { .. } => error.to_string(),
             };
             let rule = rule("definition").expect("there is such a rule");
-            let hint = "give it the code blocks that its type needs";
+            let hint = "add the code blocks that its type needs";
             Box::new(Finding::new(rule, Severity::Error, document, message, hint))
         })
 }
 
 /// Creates the finding for an unreadable `SKILL.md`.
-pub(super) fn unreadable(document: &Path, error: &StoreError) -> Finding {
+pub(super) fn unreadable_finding(document: &Path, error: &StoreError) -> Finding {
     let why = error.source().map(|it| format!(": {it}")).unwrap_or_default();
     let rule = rule("file-unreadable").expect("there is such a rule");
     let message = format!("the store cannot read it{why}");
-    Finding::new(rule, Severity::Error, document, message, "check what it is")
+    let hint = "check that it is a regular file, and its permissions";
+    Finding::new(rule, Severity::Error, document, message, hint)
 }
 
 /// Renders the `SKILL.md` of a new entry. One without a status is a draft.
-pub(super) fn rendered(wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
-    path::name(&wanted.manifest.name)?;
+pub(super) fn render_record(wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
+    path::check_name(&wanted.manifest.name)?;
     let mut wanted = wanted.clone();
     wanted.manifest.status.get_or_insert(Status::Draft);
     check_round_trip(wanted.render().into_bytes(), &wanted)
 }
 
 /// Edits the existing `SKILL.md` to match an entry.
-pub(super) fn revised(
+pub(super) fn revise_record(
     bytes: &[u8],
     now: &SkillRecord,
     wanted: &SkillRecord,
@@ -65,34 +66,36 @@ pub(super) fn revised(
     let same = is_same(&now.definition, &wanted.definition) && now.parameters == wanted.parameters;
     let body = (!same).then(|| wanted.body());
     let revised = revise(bytes, &wanted.manifest, body.as_deref());
-    let path = || now.folder.as_deref().unwrap_or(Path::new("")).join(SKILL_FILE);
-    let revised = revised.map_err(|source| StoreError::NotEdited { path: path(), source })?;
+    let revised = revised.map_err(|source| {
+        let folder = now.folder.as_deref().unwrap_or(Path::new(""));
+        StoreError::NotEdited { path: folder.join(SKILL_FILE), source }
+    })?;
     let unknown = parse(&revised, None, Profile::Lenient).manifest.map(|it| it.unknown);
     wanted.manifest.unknown = unknown.unwrap_or_default();
     check_round_trip(revised, &wanted)
 }
 
 /// Checks that a new skill can be parsed from its files; returns its name.
-pub(super) fn name_of(files: &Files) -> Result<String, StoreError> {
+pub(super) fn check_files(files: &Files) -> Result<String, StoreError> {
     let unfit = |why: String| StoreError::Unfit { name: SKILL_FILE.to_owned(), why };
     let bytes = files.get(SKILL_FILE).ok_or_else(|| unfit("it is missing".to_owned()))?;
-    let entry = entry(bytes, Path::new("")).map_err(|it| unfit(it.message))?;
+    let entry = parse_record(bytes, Path::new("")).map_err(|it| unfit(it.message))?;
     for path in files.keys().filter(|it| *it != SKILL_FILE) {
-        path::resource(path)?;
+        path::check_resource(path)?;
     }
-    Ok(path::name(&entry.manifest.name)?.to_owned())
+    Ok(path::check_name(&entry.manifest.name)?.to_owned())
 }
 
 /// Returns the bytes if they parse to the same record again.
 fn check_round_trip(bytes: Vec<u8>, wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
     let unfit = |why: String| StoreError::Unfit { name: wanted.manifest.name.to_string(), why };
-    let again = entry(&bytes, Path::new("")).map_err(|it| unfit(it.message))?;
+    let again = parse_record(&bytes, Path::new("")).map_err(|it| unfit(it.message))?;
     let lost = if render(&again.manifest, "") != render(&wanted.manifest, "") {
         "a field cannot be saved unchanged: leading and trailing whitespace is lost"
     } else if !is_same(&again.definition, &wanted.definition) {
         "its definition cannot be saved unchanged: lines must end with LF"
     } else if again.parameters != wanted.parameters {
-        "its parameters cannot be saved: an instruction has them in its text"
+        "its parameters cannot be saved: an instruction skill has no parameters of its own"
     } else {
         return Ok(bytes);
     };

@@ -15,9 +15,9 @@ use rustix::fs::{AtFlags, FileType};
 
 use super::{
     Files, StateAfter, Store, StoreContents, StoreError,
-    disk::{DiskStep, LockedDirectory, Steps, failed, make},
+    disk::{DiskStep, LockedDirectory, Steps, create_directories, write_error},
     document, path,
-    trash::{self, Thrown, deleted_from},
+    trash::{self, DeletedSkill, deleted_from},
 };
 use crate::entry::SkillRecord;
 
@@ -52,7 +52,7 @@ impl FileStore {
     /// Returns the deleted skills that can be restored, the last one first: each with the time, in
     /// nanoseconds since 1970, and its name.
     pub fn removed(&self) -> Result<Vec<(u64, String)>, StoreError> {
-        trash::removed(&self.path, self.state.as_deref())
+        trash::list_deleted(&self.path, self.state.as_deref())
     }
 
     /// Replaces the timeout for other writers.
@@ -84,9 +84,9 @@ impl FileStore {
     }
 
     /// Locks the directory, which is created if need be.
-    fn lock_made(&self) -> Result<LockedDirectory<'_>, StoreError> {
-        make(&self.path, &self.steps)
-            .map_err(|it| failed(&self.path, StateAfter::Unchanged, it))?;
+    fn create_and_lock(&self) -> Result<LockedDirectory<'_>, StoreError> {
+        create_directories(&self.path, &self.steps)
+            .map_err(|it| write_error(&self.path, StateAfter::Unchanged, it))?;
         LockedDirectory::open(&self.path, self.state.as_deref(), self.patience, &self.steps)
     }
 
@@ -101,27 +101,27 @@ impl FileStore {
     }
 
     /// Opens the directory; `None` if it does not exist.
-    fn root(&self) -> Result<Option<Root>, StoreError> {
+    fn open_root(&self) -> Result<Option<Root>, StoreError> {
         match Root::open(&self.path) {
             Ok(root) => Ok(Some(root)),
             Err(error) if error.is_missing() => Ok(None),
-            Err(error) => Err(unreadable(&self.path, error)),
+            Err(error) => Err(read_error(&self.path, error)),
         }
     }
 }
 
 impl Store for FileStore {
     fn save(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError> {
-        let name = path::name(&entry.manifest.name)?;
-        let locked = self.lock_made()?;
+        let name = path::check_name(&entry.manifest.name)?;
+        let locked = self.create_and_lock()?;
         match find(&locked.root, name) {
             Ok(found) => {
-                let revised = document::revised(&found.bytes, &found.entry, entry)?;
+                let revised = document::revise_record(&found.bytes, &found.entry, entry)?;
                 found.write(&locked, &revised)
             }
             Err(StoreError::NoSuchSkill { .. }) => {
-                let document = (SKILL_FILE.to_owned(), document::rendered(entry)?);
-                if kind(&locked.root, name).is_some() {
+                let document = (SKILL_FILE.to_owned(), document::render_record(entry)?);
+                if file_type(&locked.root, name).is_some() {
                     return Err(already_exists(&locked.root, name, name));
                 }
                 create_skill(&locked, name, &Files::from([document]))
@@ -131,45 +131,45 @@ impl Store for FileStore {
     }
 
     fn add(&self, files: &Files) -> Result<SkillRecord, StoreError> {
-        let name = document::name_of(files)?;
+        let name = document::check_files(files)?;
         // An existing skill is found without a lock, even in a read-only store.
-        if let Some(root) = self.root()? {
+        if let Some(root) = self.open_root()? {
             check_absent(&root, &name)?;
         }
-        let locked = self.lock_made()?;
+        let locked = self.create_and_lock()?;
         check_absent(&locked.root, &name)?;
         create_skill(&locked, &name, files)
     }
 
     fn get(&self, name: &str) -> Result<SkillRecord, StoreError> {
-        match self.root()? {
+        match self.open_root()? {
             Some(root) => Ok(find(&root, name)?.entry),
-            None => Err(no_such(name)),
+            None => Err(no_such_skill(name)),
         }
     }
 
     fn list(&self) -> Result<StoreContents, StoreError> {
-        let Some(root) = self.root()? else { return Ok(StoreContents::default()) };
-        let library = library(&root);
-        let mut stock =
+        let Some(root) = self.open_root()? else { return Ok(StoreContents::default()) };
+        let library = load_library(&root);
+        let mut contents =
             StoreContents { entries: Vec::new(), findings: library.findings().to_vec() };
         for skill in library.skills() {
             let path = &skill.origin.path;
-            match read(&root, relative_path(&root, path)) {
-                Ok(bytes) => match document::entry(&bytes, path) {
-                    Ok(entry) => stock.entries.push(entry),
-                    Err(finding) => stock.findings.push(*finding),
+            match read_document(&root, relative_path(&root, path)) {
+                Ok(bytes) => match document::parse_record(&bytes, path) {
+                    Ok(entry) => contents.entries.push(entry),
+                    Err(finding) => contents.findings.push(*finding),
                 },
                 // It was removed since the library was loaded.
                 Err(error) if is_missing(&error) => {}
-                Err(error) => stock.findings.push(document::unreadable(path, &error)),
+                Err(error) => contents.findings.push(document::unreadable_finding(path, &error)),
             }
         }
-        Ok(stock)
+        Ok(contents)
     }
 
     fn set_status(&self, name: &str, status: Status) -> Result<SkillRecord, StoreError> {
-        let locked = self.lock(no_such(name))?;
+        let locked = self.lock(no_such_skill(name))?;
         let found = find(&locked.root, name)?;
         if found.folder().as_os_str().is_empty() {
             return Err(StoreError::IsSkill { path: self.path.clone() });
@@ -181,14 +181,14 @@ impl Store for FileStore {
     }
 
     fn save_resource(&self, name: &str, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let path = path::resource(path)?;
-        let locked = self.lock(no_such(name))?;
+        let path = path::check_resource(path)?;
+        let locked = self.lock(no_such_skill(name))?;
         let found = find(&locked.root, name)?;
         locked.replace(&found.folder().join(path), bytes)
     }
 
     fn delete(&self, name: &str) -> Result<(), StoreError> {
-        let locked = self.lock(no_such(name))?;
+        let locked = self.lock(no_such_skill(name))?;
         let root = &locked.root;
         let folder = match find(root, name) {
             Ok(found) => found.folder().to_owned(),
@@ -208,27 +208,26 @@ impl Store for FileStore {
     fn undo(&self, name: Option<&str>) -> Result<String, StoreError> {
         let nothing = StoreError::NothingToUndo { name: name.map(str::to_owned) };
         // The store's folder may be gone.
-        let is_in_trash = |it: &PathBuf| deleted_from(it, name, |it| it == self.path).is_some();
-        let locked = match self.state.as_ref().is_some_and(is_in_trash) {
-            true => self.lock_made()?,
-            false => self.lock(nothing)?,
-        };
-        let thrown = trash::latest(&locked, self.state.as_deref(), name)?;
+        let state = self.state.as_deref();
+        let is_in_state =
+            state.and_then(|it| deleted_from(it, name, |it| it == self.path)).is_some();
+        let locked = if is_in_state { self.create_and_lock()? } else { self.lock(nothing)? };
+        let deleted = trash::find_latest(&locked, state, name)?;
         // Another skill may have taken its name.
-        if kind(&locked.root, &thrown.folder).is_some() {
-            return Err(occupied(&locked.root, &thrown));
+        if file_type(&locked.root, &deleted.folder).is_some() {
+            return Err(folder_exists(&locked.root, &deleted));
         }
-        thrown.restore(&locked)?;
-        Ok(thrown.called.unwrap_or(thrown.folder))
+        deleted.restore(&locked)?;
+        Ok(deleted.skill_name.unwrap_or(deleted.folder))
     }
 }
 
-/// Creates the error for an occupied folder, with the other skills that can be restored.
-fn occupied(root: &Root, thrown: &Thrown) -> StoreError {
-    let name = thrown.called.as_ref().unwrap_or(&thrown.folder).clone();
-    let mut others = thrown.others(root.path());
-    others.retain(|it| *it != name && kind(root, it).is_none());
-    StoreError::NoPlace { name, folder: root.path().join(&thrown.folder), others }
+/// Creates the error for a folder that exists again, with the other skills that can be restored.
+fn folder_exists(root: &Root, deleted: &DeletedSkill) -> StoreError {
+    let name = deleted.skill_name.as_ref().unwrap_or(&deleted.folder).clone();
+    let mut others = deleted.others(root.path());
+    others.retain(|it| *it != name && file_type(root, it).is_none());
+    StoreError::NoPlace { name, folder: root.path().join(&deleted.folder), others }
 }
 
 /// A skill that was found, with the bytes of its `SKILL.md`.
@@ -249,7 +248,7 @@ impl StoredSkill {
             return Ok(self.entry);
         }
         let path = locked.root.path().join(&self.document);
-        let entry = document::entry(bytes, &path)
+        let entry = document::parse_record(bytes, &path)
             .map_err(|it| StoreError::Unfit { name: self.name(), why: it.message })?;
         locked.replace(&self.document, bytes)?;
         Ok(entry)
@@ -263,16 +262,16 @@ impl StoredSkill {
 /// Finds a skill by its name, which may differ from that of its folder. A folder of that name takes
 /// precedence, so that no other folder can replace it.
 fn find(root: &Root, name: &str) -> Result<StoredSkill, StoreError> {
-    let own = is_folder_name(name).then(|| open(root, &Path::new(name).join(SKILL_FILE)));
+    let own = is_folder_name(name).then(|| open_skill(root, &Path::new(name).join(SKILL_FILE)));
     if let Some(Ok(found)) = &own
         && &*found.entry.manifest.name == name
     {
         return own.expect("it was found");
     }
-    let library = library(root);
+    let library = load_library(root);
     let skill = library.skills().find(|it| &*it.manifest.name == name);
     if let Some(skill) = skill {
-        return open(root, relative_path(root, &skill.origin.path));
+        return open_skill(root, relative_path(root, &skill.origin.path));
     }
     // The error of a folder with that name is more helpful than that there is no such skill.
     if let Some(Err(error)) = own.filter(|it| !matches!(it, Err(error) if is_missing(error))) {
@@ -283,33 +282,33 @@ fn find(root: &Root, name: &str) -> Result<StoredSkill, StoreError> {
     Err(StoreError::NoSuchSkill { name: name.to_owned(), nearest })
 }
 
-fn open(root: &Root, document: &Path) -> Result<StoredSkill, StoreError> {
-    let bytes = read(root, document)?;
+fn open_skill(root: &Root, document: &Path) -> Result<StoredSkill, StoreError> {
+    let bytes = read_document(root, document)?;
     let path = root.path().join(document);
-    match document::entry(&bytes, &path) {
+    match document::parse_record(&bytes, &path) {
         Ok(entry) => Ok(StoredSkill { document: document.to_owned(), bytes, entry }),
         Err(finding) => Err(StoreError::Broken { path, why: finding.message }),
     }
 }
 
 /// Reads a document of the store at once; stops just above the size limit.
-pub(super) fn read(root: &Root, path: &Path) -> Result<Vec<u8>, StoreError> {
+pub(super) fn read_document(root: &Root, path: &Path) -> Result<Vec<u8>, StoreError> {
     let shown = || root.path().join(path);
-    let file = root.file(path, Links::Inside).map_err(|error| unreadable(&shown(), error))?;
+    let file = root.file(path, Links::Inside).map_err(|error| read_error(&shown(), error))?;
     let mut bytes = Vec::new();
     let read = file.take(SizeLimits::default().max_document_size + 1).read_to_end(&mut bytes);
     read.map_err(|source| StoreError::Read { path: shown(), source })?;
     Ok(bytes)
 }
 
-fn unreadable(path: &Path, error: RootError) -> StoreError {
+fn read_error(path: &Path, error: RootError) -> StoreError {
     match error {
         RootError::Io { source, .. } => StoreError::Read { path: path.to_owned(), source },
         _ => StoreError::Foreign { path: path.to_owned() },
     }
 }
 
-fn no_such(name: &str) -> StoreError {
+fn no_such_skill(name: &str) -> StoreError {
     StoreError::NoSuchSkill { name: name.to_owned(), nearest: None }
 }
 
@@ -319,7 +318,7 @@ fn relative_path<'p>(root: &Root, path: &'p Path) -> &'p Path {
 }
 
 /// Loads the skills as other clients see them, with findings on invalid ones.
-fn library(root: &Root) -> Library {
+fn load_library(root: &Root) -> Library {
     let options = Options {
         directories: vec![Directory::new(root.path())],
         resources: Listing::OnDemand,
@@ -332,7 +331,7 @@ fn library(root: &Root) -> Library {
 fn check_absent(root: &Root, name: &str) -> Result<(), StoreError> {
     let error = match find(root, name) {
         Ok(found) => already_exists(root, name, found.folder()),
-        Err(_) if kind(root, name).is_some() => already_exists(root, name, name),
+        Err(_) if file_type(root, name).is_some() => already_exists(root, name, name),
         Err(StoreError::NoSuchSkill { .. }) => return Ok(()),
         Err(error) => error,
     };
@@ -348,22 +347,24 @@ fn create_skill(
     name: &str,
     files: &Files,
 ) -> Result<SkillRecord, StoreError> {
-    if kind(&locked.root, SKILL_FILE).is_some() {
+    if file_type(&locked.root, SKILL_FILE).is_some() {
         return Err(StoreError::IsSkill { path: locked.root.path().to_owned() });
     }
     locked.create_folder(name, files)?;
-    Ok(open(&locked.root, &Path::new(name).join(SKILL_FILE))?.entry)
+    Ok(open_skill(&locked.root, &Path::new(name).join(SKILL_FILE))?.entry)
 }
 
 /// Returns the file type of an entry of the store.
-fn kind(root: &Root, name: &str) -> Option<FileType> {
-    let stat = || rustix::fs::statat(root.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok();
-    let stat = is_folder_name(name).then(stat).flatten()?;
+fn file_type(root: &Root, name: &str) -> Option<FileType> {
+    if !is_folder_name(name) {
+        return None;
+    }
+    let stat = rustix::fs::statat(root.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(FileType::from_raw_mode(stat.st_mode))
 }
 
 fn is_link(root: &Root, name: &str) -> bool {
-    kind(root, name) == Some(FileType::Symlink)
+    file_type(root, name) == Some(FileType::Symlink)
 }
 
 fn is_missing(error: &StoreError) -> bool {

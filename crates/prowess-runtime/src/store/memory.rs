@@ -36,11 +36,11 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn save(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError> {
-        let name = path::name(&entry.manifest.name)?;
+        let name = path::check_name(&entry.manifest.name)?;
         let mut state = self.state();
         let bytes = match state.skills.get(name) {
-            Some(files) => document::revised(&files[SKILL_FILE], &self::entry(files), entry)?,
-            None => document::rendered(entry)?,
+            Some(files) => document::revise_record(&files[SKILL_FILE], &self::entry(files), entry)?,
+            None => document::render_record(entry)?,
         };
         let files = state.skills.entry(name.to_owned()).or_default();
         files.insert(SKILL_FILE.to_owned(), bytes);
@@ -48,9 +48,9 @@ impl Store for MemoryStore {
     }
 
     fn add(&self, files: &Files) -> Result<SkillRecord, StoreError> {
-        let name = document::name_of(files)?;
+        let name = document::check_files(files)?;
         let mut state = self.state();
-        state.absent(&name)?;
+        state.check_absent(&name)?;
         state.skills.insert(name, files.clone());
         Ok(entry(files))
     }
@@ -74,7 +74,7 @@ impl Store for MemoryStore {
     }
 
     fn save_resource(&self, name: &str, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let path = path::resource(path)?.to_string_lossy().into_owned();
+        let path = path::check_resource(path)?.to_string_lossy().into_owned();
         self.state().files(name)?.insert(path, bytes.to_vec());
         Ok(())
     }
@@ -96,9 +96,11 @@ impl Store for MemoryStore {
         else {
             return Err(StoreError::NothingToUndo { name: name.map(str::to_owned) });
         };
-        if let Err(StoreError::AlreadyThere { name, folder }) = state.absent(&state.trash[at].0) {
+        if let Err(StoreError::AlreadyThere { name, folder }) =
+            state.check_absent(&state.trash[at].0)
+        {
             let names = state.trash.iter().map(|it| it.0.clone());
-            let others = names.filter(|it| state.absent(it).is_ok()).collect();
+            let others = names.filter(|it| state.check_absent(it).is_ok()).collect();
             return Err(StoreError::NoPlace { name, folder, others });
         }
         let (name, files) = state.trash.remove(at);
@@ -115,7 +117,7 @@ impl State {
             .ok_or_else(|| StoreError::NoSuchSkill { name: name.to_owned(), nearest })
     }
 
-    fn absent(&self, name: &str) -> Result<(), StoreError> {
+    fn check_absent(&self, name: &str) -> Result<(), StoreError> {
         match self.skills.contains_key(name) {
             true => Err(StoreError::AlreadyThere { name: name.to_owned(), folder: name.into() }),
             false => Ok(()),
@@ -125,6 +127,6 @@ impl State {
 
 /// Returns the record of a skill; its files were validated when added.
 fn entry(files: &Files) -> SkillRecord {
-    let entry = document::entry(&files[SKILL_FILE], Path::new(SKILL_FILE));
-    SkillRecord { folder: None, ..entry.expect("only what can be read as a skill comes in") }
+    let entry = document::parse_record(&files[SKILL_FILE], Path::new(SKILL_FILE));
+    SkillRecord { folder: None, ..entry.expect("files are validated when they are added") }
 }

@@ -10,12 +10,12 @@ use super::StoreError;
 const MAX_LENGTH: usize = 1024;
 
 /// Refuses a name that is invalid for a new folder.
-pub(super) fn name(name: &str) -> Result<&str, StoreError> {
+pub(super) fn check_name(name: &str) -> Result<&str, StoreError> {
     if is_plain_name(name) { Ok(name) } else { Err(StoreError::BadName { name: name.to_owned() }) }
 }
 
 /// Refuses a path that is invalid for a resource, on this or any other system.
-pub(super) fn resource(path: &str) -> Result<&Path, StoreError> {
+pub(super) fn check_resource(path: &str) -> Result<&Path, StoreError> {
     let bad = |why| Err(StoreError::BadPath { path: path.to_owned(), why });
     let inside = path.strip_prefix("./").unwrap_or(path);
     let mut parts = inside.split('/');

@@ -22,23 +22,23 @@ use rustix::io::Errno;
 
 use super::{
     StateAfter, StoreError,
-    disk::{self, LockedDirectory, failed, unusable},
+    disk::{self, LockedDirectory, open_error, write_error},
     document,
-    file::{is_folder_name, read},
+    file::{is_folder_name, read_document},
 };
 
 const TRASH: &str = ".trash";
-/// The maximum number of deleted skills; the oldest are removed permanently.
-const MAX_KEPT: usize = 50;
+/// The maximum number of deleted skills; the oldest are deleted permanently.
+const MAX_DELETED: usize = 50;
 
 /// The host's folder for the trash of all its stores.
-const OUTSIDE: &str = "trash/skills";
+const STATE_TRASH: &str = "trash/skills";
 /// The names of the files in each entry.
 const SKILL: &str = "skill";
 const ORIGIN: &str = "origin";
 
 /// A deleted skill.
-pub(super) struct Thrown {
+pub(super) struct DeletedSkill {
     /// The folder that contains it.
     pub(super) root: Root,
     /// The folder of the trash to remove with it.
@@ -48,7 +48,7 @@ pub(super) struct Thrown {
     /// The original name of its folder.
     pub(super) folder: String,
     /// The name of the skill, if it can be read.
-    pub(super) called: Option<String>,
+    pub(super) skill_name: Option<String>,
 }
 
 /// Moves a folder or a link to the trash: the host's, if there is one.
@@ -58,26 +58,26 @@ pub(super) fn put(
     folder: &OsStr,
 ) -> Result<(), StoreError> {
     match state {
-        Some(state) => put_outside(locked, &state.join(OUTSIDE), folder),
-        None => put_inside(locked, folder),
+        Some(state) => put_in_state(locked, &state.join(STATE_TRASH), folder),
+        None => put_in_store(locked, folder),
     }
 }
 
-fn put_inside(locked: &LockedDirectory<'_>, folder: &OsStr) -> Result<(), StoreError> {
+fn put_in_store(locked: &LockedDirectory<'_>, folder: &OsStr) -> Result<(), StoreError> {
     let shown = locked.root.path().join(TRASH);
     let trash =
-        locked.root.make_directory(Path::new(TRASH)).map_err(|error| unusable(&shown, error))?;
-    let kept = entries(&trash)?;
-    let name = entry_name(&kept, folder);
+        locked.root.make_directory(Path::new(TRASH)).map_err(|error| open_error(&shown, error))?;
+    let existing = list_entries(&trash)?;
+    let name = entry_name(&existing, folder);
     locked.rename((&locked.root, folder), (&trash, &name))?;
-    for old in kept.iter().rev().skip(MAX_KEPT - 1) {
+    for old in existing.iter().rev().skip(MAX_DELETED - 1) {
         // The skill is in the trash already; exceeding the limit is harmless.
         let _ = locked.discard(&trash, old);
     }
     Ok(())
 }
 
-fn put_outside(
+fn put_in_state(
     locked: &LockedDirectory<'_>,
     trash: &Path,
     folder: &OsStr,
@@ -85,45 +85,45 @@ fn put_outside(
     let store = locked.root.path();
     let unable = |source| StoreError::NoTrash { path: trash.to_owned(), source };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(trash).map_err(unable)?;
-    let root = Root::open(trash).map_err(|error| unusable(trash, error))?;
-    let kept = entries(&root)?;
-    let entry = root.path().join(entry_name(&kept, folder));
+    let root = Root::open(trash).map_err(|error| open_error(trash, error))?;
+    let existing = list_entries(&root)?;
+    let entry = root.path().join(entry_name(&existing, folder));
     fs::DirBuilder::new().mode(0o700).create(&entry).map_err(unable)?;
     let moved = fs::write(entry.join(ORIGIN), store.as_os_str().as_bytes())
         .map_err(unable)
-        .and_then(|()| move_over(locked, (&locked.root, folder), &entry, SKILL));
+        .and_then(|()| move_across(locked, (&locked.root, folder), &entry, SKILL));
     if let Err(error) = moved {
         // It only contains the files created here: the skill was not moved.
         let _ = fs::remove_file(entry.join(ORIGIN));
         let _ = fs::remove_dir(&entry);
         return Err(error);
     }
-    let own = kept.iter().rev().filter(|it| origin(&root, it).as_deref() == Some(store));
-    for old in own.skip(MAX_KEPT - 1) {
+    let own = existing.iter().rev().filter(|it| origin(&root, it).as_deref() == Some(store));
+    for old in own.skip(MAX_DELETED - 1) {
         let _ = fs::remove_dir_all(root.path().join(old));
     }
     Ok(())
 }
 
-/// Moves an entry to another directory, even on another disk: it is removed here once the copy is
+/// Moves an entry to another directory, even on another disk: it is deleted here once the copy is
 /// complete.
-fn move_over(
+fn move_across(
     locked: &LockedDirectory<'_>,
     (from, old): (&Root, &OsStr),
     to: &Path,
     new: &str,
 ) -> Result<(), StoreError> {
-    let target = Root::open(to).map_err(|error| unusable(to, error))?;
+    let target = Root::open(to).map_err(|error| open_error(to, error))?;
     match locked.rename((from, old), (&target, new)) {
         Err(StoreError::Write { source, .. })
             if Errno::from_io_error(&source) == Some(Errno::XDEV) =>
         {
             let (here, there) = (from.path().join(old), to.join(new));
             if let Err(source) = copy(&here, &there) {
-                let _ = remove(&there);
-                return Err(failed(&there, StateAfter::Unchanged, source));
+                let _ = remove_any(&there);
+                return Err(write_error(&there, StateAfter::Unchanged, source));
             }
-            remove(&here).map_err(|source| failed(&here, StateAfter::Unsafe, source))
+            remove_any(&here).map_err(|source| write_error(&here, StateAfter::Unsafe, source))
         }
         moved => moved,
     }
@@ -151,7 +151,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::File::open(to)?.sync_all()
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+fn remove_any(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path)?.is_dir() {
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
@@ -159,57 +159,64 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Returns a name for the trash that sorts after all others, even if the clock was set back.
-fn entry_name(kept: &[String], folder: &OsStr) -> String {
+fn entry_name(existing: &[String], folder: &OsStr) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let last = kept.last().and_then(|it| parse_entry_name(it)).map_or(0, |it| it.0);
+    let last = existing.last().and_then(|it| parse_entry_name(it)).map_or(0, |it| it.0);
     format!("{:020}-{}", now.max(last + 1), folder.to_string_lossy())
 }
 
 /// Finds the skill that was deleted last from a store, or the last of a name.
-pub(super) fn latest(
+pub(super) fn find_latest(
     locked: &LockedDirectory<'_>,
     state: Option<&Path>,
     name: Option<&str>,
-) -> Result<Thrown, StoreError> {
+) -> Result<DeletedSkill, StoreError> {
     let store = locked.root.path();
-    let outside = state.and_then(|it| Root::open(&it.join(OUTSIDE)).ok());
+    let outside = state.and_then(|it| Root::open(&it.join(STATE_TRASH)).ok());
     if let Some(trash) = outside
-        && let Some((entry, folder, called)) = newest(&trash, name, |it| it == store)
+        && let Some((entry, folder, skill_name)) = find_newest(&trash, name, |it| it == store)
     {
         let entry = trash.path().join(entry);
-        let root = Root::open(&entry).map_err(|error| unusable(&entry, error))?;
-        return Ok(Thrown { root, entry: Some(entry), name: SKILL.to_owned(), folder, called });
+        let root = Root::open(&entry).map_err(|error| open_error(&entry, error))?;
+        return Ok(DeletedSkill {
+            root,
+            entry: Some(entry),
+            name: SKILL.to_owned(),
+            folder,
+            skill_name,
+        });
     }
     let nothing = || StoreError::NothingToUndo { name: name.map(str::to_owned) };
     let shown = store.join(TRASH);
     let root = match locked.root.directory(Path::new(TRASH), Links::Never) {
         Err(error) if error.is_missing() => return Err(nothing()),
-        opened => opened.map_err(|error| unusable(&shown, error))?,
+        opened => opened.map_err(|error| open_error(&shown, error))?,
     };
-    for thrown in entries(&root)?.into_iter().rev() {
-        let folder = parse_entry_name(&thrown).map_or("", |it| it.1).to_owned();
-        let called = skill_name(&root, Path::new(&thrown));
-        if name.is_none_or(|name| folder == name || called.as_deref() == Some(name)) {
-            return Ok(Thrown { root, entry: None, name: thrown, folder, called });
+    for deleted in list_entries(&root)?.into_iter().rev() {
+        let folder = parse_entry_name(&deleted).map_or("", |it| it.1).to_owned();
+        let skill_name = read_skill_name(&root, Path::new(&deleted));
+        if name.is_none_or(|name| folder == name || skill_name.as_deref() == Some(name)) {
+            return Ok(DeletedSkill { root, entry: None, name: deleted, folder, skill_name });
         }
     }
     Err(nothing())
 }
 
 /// Returns the skills deleted from a store, the last one first: each with the time and the name.
-pub(super) fn removed(
+pub(super) fn list_deleted(
     store: &Path,
     state: Option<&Path>,
 ) -> Result<Vec<(u64, String)>, StoreError> {
-    let mut removed = Vec::new();
-    if let Some(trash) = state.and_then(|it| Root::open(&it.join(OUTSIDE)).ok()) {
+    let mut deleted = Vec::new();
+    if let Some(trash) = state.and_then(|it| Root::open(&it.join(STATE_TRASH)).ok()) {
         let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
-        for entry in
-            entries(&trash)?.into_iter().filter(|it| origin(&trash, it).as_ref() == Some(&store))
+        for entry in list_entries(&trash)?
+            .into_iter()
+            .filter(|it| origin(&trash, it).as_ref() == Some(&store))
         {
             let Some((time, folder)) = parse_entry_name(&entry) else { continue };
-            let called = skill_name(&trash, &Path::new(&entry).join(SKILL));
-            removed.push((time, called.unwrap_or_else(|| folder.to_owned())));
+            let skill_name = read_skill_name(&trash, &Path::new(&entry).join(SKILL));
+            deleted.push((time, skill_name.unwrap_or_else(|| folder.to_owned())));
         }
     }
     let shown = store.join(TRASH);
@@ -217,16 +224,16 @@ pub(super) fn removed(
     match opened {
         Err(error) if error.is_missing() => {}
         opened => {
-            let trash = opened.map_err(|error| unusable(&shown, error))?;
-            for entry in entries(&trash)? {
+            let trash = opened.map_err(|error| open_error(&shown, error))?;
+            for entry in list_entries(&trash)? {
                 let Some((time, folder)) = parse_entry_name(&entry) else { continue };
-                let called = skill_name(&trash, Path::new(&entry));
-                removed.push((time, called.unwrap_or_else(|| folder.to_owned())));
+                let skill_name = read_skill_name(&trash, Path::new(&entry));
+                deleted.push((time, skill_name.unwrap_or_else(|| folder.to_owned())));
             }
         }
     }
-    removed.sort_by_key(|it| std::cmp::Reverse(it.0));
-    Ok(removed)
+    deleted.sort_by_key(|it| std::cmp::Reverse(it.0));
+    Ok(deleted)
 }
 
 /// Returns the store from which a skill was deleted last, or the last of a name, among the accepted
@@ -236,23 +243,23 @@ pub fn deleted_from(
     name: Option<&str>,
     is_wanted: impl Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
-    let trash = Root::open(&state.join(OUTSIDE)).ok()?;
-    let (entry, ..) = newest(&trash, name, is_wanted)?;
+    let trash = Root::open(&state.join(STATE_TRASH)).ok()?;
+    let (entry, ..) = find_newest(&trash, name, is_wanted)?;
     origin(&trash, &entry)
 }
 
 /// Finds the newest match in the host's trash: its entry, its folder and its name.
-fn newest(
+fn find_newest(
     trash: &Root,
     name: Option<&str>,
     is_store: impl Fn(&Path) -> bool,
 ) -> Option<(String, String, Option<String>)> {
-    entries(trash).ok()?.into_iter().rev().find_map(|entry| {
+    list_entries(trash).ok()?.into_iter().rev().find_map(|entry| {
         origin(trash, &entry).filter(|it| is_store(it))?;
         let folder = parse_entry_name(&entry)?.1.to_owned();
-        let called = skill_name(trash, &Path::new(&entry).join(SKILL));
-        let is_it = name.is_none_or(|name| folder == name || called.as_deref() == Some(name));
-        is_it.then_some((entry, folder, called))
+        let skill_name = read_skill_name(trash, &Path::new(&entry).join(SKILL));
+        let is_it = name.is_none_or(|name| folder == name || skill_name.as_deref() == Some(name));
+        is_it.then_some((entry, folder, skill_name))
     })
 }
 
@@ -264,14 +271,14 @@ fn origin(trash: &Root, entry: &str) -> Option<PathBuf> {
     Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
 }
 
-impl Thrown {
+impl DeletedSkill {
     /// Moves it back to its original folder.
     pub(super) fn restore(&self, locked: &LockedDirectory<'_>) -> Result<(), StoreError> {
         let Some(entry) = &self.entry else {
             return locked.rename((&self.root, &self.name), (&locked.root, &self.folder));
         };
         let from = (&self.root, OsStr::new(&self.name));
-        move_over(locked, from, locked.root.path(), &self.folder)?;
+        move_across(locked, from, locked.root.path(), &self.folder)?;
         let _ = fs::remove_dir_all(entry);
         Ok(())
     }
@@ -279,35 +286,37 @@ impl Thrown {
     /// Returns the names of the skills deleted from the same store, each once.
     pub(super) fn others(&self, store: &Path) -> BTreeSet<String> {
         let Some(trash) = self.entry.as_deref().and_then(Path::parent) else {
-            return names(&self.root).unwrap_or_default();
+            return list_names(&self.root).unwrap_or_default();
         };
         let Ok(trash) = Root::open(trash) else { return BTreeSet::new() };
-        let kept = entries(&trash)
+        let existing = list_entries(&trash)
             .unwrap_or_default()
             .into_iter()
             .filter(|it: &String| origin(&trash, it).is_some_and(|it| it == store));
-        kept.filter_map(|it: String| {
-            let called = skill_name(&trash, &Path::new(&it).join(SKILL));
-            called.or_else(|| Some(parse_entry_name(&it)?.1.to_owned()))
-        })
-        .collect()
+        existing
+            .filter_map(|it: String| {
+                let skill_name = read_skill_name(&trash, &Path::new(&it).join(SKILL));
+                skill_name.or_else(|| Some(parse_entry_name(&it)?.1.to_owned()))
+            })
+            .collect()
     }
 }
 
 /// Returns the names of the skills in the trash, each once.
-fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
-    Ok(entries(trash)?
+fn list_names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
+    Ok(list_entries(trash)?
         .iter()
         .filter_map(|it: &String| {
-            skill_name(trash, Path::new(it)).or_else(|| Some(parse_entry_name(it)?.1.to_owned()))
+            read_skill_name(trash, Path::new(it))
+                .or_else(|| Some(parse_entry_name(it)?.1.to_owned()))
         })
         .collect())
 }
 
 /// Lists the trash, the oldest first; foreign files are ignored.
-fn entries(trash: &Root) -> Result<Vec<String>, StoreError> {
-    let names = disk::names(trash.as_fd())
-        .map_err(|errno| failed(trash.path(), StateAfter::Unchanged, errno.into()))?;
+fn list_entries(trash: &Root) -> Result<Vec<String>, StoreError> {
+    let names = disk::list_names(trash.as_fd())
+        .map_err(|errno| write_error(trash.path(), StateAfter::Unchanged, errno.into()))?;
     let names = names.into_iter().filter_map(|it| it.into_string().ok());
     Ok(names.filter(|it| parse_entry_name(it).is_some()).collect())
 }
@@ -320,8 +329,8 @@ fn parse_entry_name(name: &str) -> Option<(u64, &str)> {
     is_folder_name(folder).then_some((time, folder))
 }
 
-fn skill_name(trash: &Root, thrown: &Path) -> Option<String> {
-    let bytes = read(trash, &thrown.join(SKILL_FILE)).ok()?;
-    let entry = document::entry(&bytes, Path::new("")).ok()?;
+fn read_skill_name(trash: &Root, deleted: &Path) -> Option<String> {
+    let bytes = read_document(trash, &deleted.join(SKILL_FILE)).ok()?;
+    let entry = document::parse_record(&bytes, Path::new("")).ok()?;
     Some(entry.manifest.name.into_string())
 }

@@ -36,8 +36,8 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
         .collect();
     // Relevant changes must not be hidden behind others: anybody can add as many new files as they
     // like.
-    let telling = [referring_texts(before), referring_texts(after)].concat();
-    changes.sort_by_cached_key(|it| (it.before.is_none(), it.rank(&telling)));
+    let referring = [referring_texts(before), referring_texts(after)].concat();
+    changes.sort_by_cached_key(|it| (it.before.is_none(), it.rank(&referring)));
     let olds = changes.iter().take_while(|it| it.before.is_some()).count();
     let skipped = olds.saturating_sub(NAMES - NEWS.min(changes.len() - olds));
     changes[olds - skipped..].rotate_left(skipped);
@@ -50,18 +50,16 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
     }
     let lines: Vec<(&Change<'_>, Vec<Line>)> =
         changes.iter().map(|it| (it, it.lines())).filter(|it| !it.1.is_empty()).collect();
-    let room = LINES - changes.len().min(NAMES + 1);
-    let shown = lines.len().min(room / FEWEST);
-    let (shown, unseen) = lines.split_at(shown);
-    let mut room = room;
+    let mut room = LINES - changes.len().min(NAMES + 1);
+    let (shown, unseen) = lines.split_at(lines.len().min(room / FEWEST));
     for (at, (change, lines)) in shown.iter().enumerate() {
         // Unused lines of a file are left to those after it; its name and a count take two lines.
         let share = room / (shown.len() - at) - 2;
         let _ = writeln!(out, "* {}:", escape(change.path));
-        room -= 2 + show(lines, share, &mut out);
+        room -= 2 + write_lines(lines, share, &mut out);
     }
     if !unseen.is_empty() {
-        let more: usize = unseen.iter().map(|it| changed(&it.1)).sum();
+        let more: usize = unseen.iter().map(|it| count_changed(&it.1)).sum();
         let _ = writeln!(out, "… and {more} more changed lines in {} more files", unseen.len());
     }
     out
@@ -71,12 +69,12 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
 /// context; bounded.
 pub(crate) fn file_difference(before: &str, after: &str) -> String {
     let mut out = String::new();
-    show(&diff_lines(before, after), LINES, &mut out);
+    write_lines(&diff_lines(before, after), LINES, &mut out);
     out
 }
 
 /// Returns the first lines of a text; omitted lines are counted.
-pub(crate) fn shortened(text: &str) -> String {
+pub(crate) fn shorten_text(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n').take(LINES) {
         let _ = writeln!(out, "{}", shorten_line(line));
@@ -90,10 +88,10 @@ pub(crate) fn shortened(text: &str) -> String {
 
 /// Lists every file with its size, executables and files that they name first; `None` if there is
 /// only one.
-pub(super) fn listed(files: &Files) -> Option<String> {
-    let telling = referring_texts(files);
+pub(super) fn list_files(files: &Files) -> Option<String> {
+    let referring = referring_texts(files);
     let mut files: Vec<(&String, &FileDigest)> = files.iter().filter(|it| it.0 != LOADED).collect();
-    files.sort_by_cached_key(|(path, part)| part.rank(path, &telling));
+    files.sort_by_cached_key(|(path, part)| part.rank(path, &referring));
     let mut out = String::new();
     for (path, part) in files.iter().take(NAMES) {
         let _ = writeln!(out, "* {}, {} bytes", escape(path), part.size);
@@ -115,11 +113,11 @@ fn referring_texts(files: &Files) -> Vec<&str> {
 
 impl FileDigest {
     /// Returns the order of a file; one that others name ranks like them.
-    fn rank(&self, path: &str, telling: &[&str]) -> u8 {
+    fn rank(&self, path: &str, referring: &[&str]) -> u8 {
         let mode = u32::from_str_radix(&self.mode, 8).unwrap_or(0);
         let name = path.rsplit('/').next().unwrap_or(path);
         match rank(path, mode & 0o111 != 0) {
-            2 if telling.iter().any(|it| it.contains(name)) => 1,
+            2 if referring.iter().any(|it| it.contains(name)) => 1,
             rank => rank,
         }
     }
@@ -139,11 +137,11 @@ struct Line {
 }
 
 impl Change<'_> {
-    fn rank(&self, telling: &[&str]) -> u8 {
+    fn rank(&self, referring: &[&str]) -> u8 {
         [self.before, self.after]
             .into_iter()
             .flatten()
-            .map(|it| it.rank(self.path, telling))
+            .map(|it| it.rank(self.path, referring))
             .min()
             .unwrap_or(u8::MAX)
     }
@@ -157,11 +155,15 @@ impl Change<'_> {
                 ("has changed", format!("{} → {}", before.size, size(after)))
             }
             (None, Some(after)) => ("is new", size(after)),
-            (before, None) => ("is gone", before.map(size).unwrap_or_default()),
+            (before, None) => ("was removed", before.map(size).unwrap_or_default()),
         };
         let mode = match (self.before, self.after) {
             (Some(before), Some(after)) if before.mode != after.mode => {
-                format!(", mode {} → {}", bits(&before.mode), bits(&after.mode))
+                format!(
+                    ", mode {} → {}",
+                    permission_bits(&before.mode),
+                    permission_bits(&after.mode)
+                )
             }
             _ => String::new(),
         };
@@ -202,13 +204,13 @@ fn diff_lines(before: &str, after: &str) -> Vec<Line> {
     lines
 }
 
-/// Shows at most `most` lines, and the number of omitted ones. Returns the number of shown lines.
-fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
+/// Writes at most `most` lines, and the number of omitted ones. Returns the number of lines written.
+fn write_lines(lines: &[Line], most: usize, out: &mut String) -> usize {
     let count = |tag| lines.iter().filter(|it| it.tag == Some(tag)).count();
     let (gone, new) = (count(ChangeTag::Delete), count(ChangeTag::Insert));
     let is_short = lines.len() <= most;
-    let library_changes = new.min((most / 2).max(most.saturating_sub(gone)));
-    let (mut gone_left, mut new_left) = (gone.min(most - library_changes), library_changes);
+    let new_share = new.min((most / 2).max(most.saturating_sub(gone)));
+    let (mut gone_left, mut new_left) = (gone.min(most - new_share), new_share);
     let mut shown = 0;
     for line in lines {
         let (sign, left) = match line.tag {
@@ -226,19 +228,19 @@ fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
         }
     }
     if !is_short && gone + new > shown {
-        let (less, more) = (gone - gone.min(most - library_changes), new - library_changes);
+        let (less, more) = (gone - gone.min(most - new_share), new - new_share);
         let _ = writeln!(out, "… and {less} more lines with -, {more} more with +");
     }
     shown
 }
 
-fn changed(lines: &[Line]) -> usize {
+fn count_changed(lines: &[Line]) -> usize {
     let changes = [Some(ChangeTag::Delete), Some(ChangeTag::Insert)];
     lines.iter().filter(|it| changes.contains(&it.tag)).count()
 }
 
 /// Returns the permission bits of a mode.
-fn bits(mode: &str) -> String {
+fn permission_bits(mode: &str) -> String {
     u32::from_str_radix(mode, 8).map_or_else(|_| mode.to_owned(), |it| format!("{:o}", it & 0o7777))
 }
 

@@ -31,21 +31,21 @@ impl ToolFormat {
         if schema.get("type")? != "object" {
             return None;
         }
-        let told = if self == Self::Mcp { schema.clone() } else { flat(schema.clone()) };
+        let reduced = if self == Self::Mcp { schema.clone() } else { flatten(schema.clone()) };
         // A reduced schema cannot be strict.
-        let strict = strict(&schema).filter(|_| told == schema);
-        let schema = told;
+        let strict = to_strict(&schema).filter(|_| reduced == schema);
+        let schema = reduced;
         Some(match self {
             Self::Anthropic => {
                 json!({"name": name, "description": description, "input_schema": schema})
             }
             Self::Mcp => {
-                let mut told =
+                let mut definition =
                     json!({"name": name, "description": description, "inputSchema": schema});
                 if let Some(schema) = tool.output_schema() {
-                    told["outputSchema"] = object_schema(schema);
+                    definition["outputSchema"] = object_schema(schema);
                 }
-                told
+                definition
             }
             Self::OpenAi => {
                 json!({"type": "function", "function": {
@@ -90,7 +90,7 @@ fn remove_details(schema: &mut Value) {
     for (name, property) in properties.into_iter().flatten() {
         remove_details(property);
         if required.iter().all(|it| it != name) {
-            without_null(property);
+            remove_null(property);
         }
     }
     for inner in ["items", "additionalProperties"] {
@@ -103,7 +103,7 @@ fn remove_details(schema: &mut Value) {
 }
 
 /// Removes null from the types of a property, and a null default.
-fn without_null(property: &mut Value) {
+fn remove_null(property: &mut Value) {
     let Some(property) = property.as_object_mut() else { return };
     if property.get("default").is_some_and(Value::is_null) {
         property.remove("default");
@@ -132,7 +132,7 @@ fn without_null(property: &mut Value) {
 
 /// Removes alternatives at the top of a schema, which these providers refuse, and merges their
 /// properties. Calls are checked against the original schema.
-fn flat(schema: Value) -> Value {
+fn flatten(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else { return schema };
     for choice in ["allOf", "anyOf", "oneOf"] {
         for part in schema.remove(choice).as_ref().and_then(Value::as_array).into_iter().flatten() {
@@ -149,22 +149,20 @@ fn flat(schema: Value) -> Value {
 }
 
 /// The keywords of a strict schema besides its type.
-const KEPT: &[&str] = &["description", "enum", "const", "pattern", "minimum", "maximum"];
+const STRICT_KEYWORDS: &[&str] = &["description", "enum", "const", "pattern", "minimum", "maximum"];
 
 /// Converts a schema to a strict one: every property is required, and an optional one may be null.
 /// `None` if the type of a value is open.
-fn strict(schema: &Value) -> Option<Value> {
-    let kept = || {
-        let kept =
-            KEPT.iter().filter_map(|key| Some(((*key).to_owned(), schema.get(key)?.clone())));
-        kept.collect::<Map<String, Value>>()
-    };
+fn to_strict(schema: &Value) -> Option<Value> {
+    let mut strict: Map<String, Value> = STRICT_KEYWORDS
+        .iter()
+        .filter_map(|key: &&str| Some(((*key).to_owned(), schema.get(key)?.clone())))
+        .collect();
     let choices = schema.get("anyOf").or_else(|| schema.get("oneOf"));
     if let Some(choices) = choices {
-        let choices: Option<Vec<Value>> = choices.as_array()?.iter().map(strict).collect();
-        let mut made = kept();
-        made.insert("anyOf".to_owned(), choices?.into());
-        return Some(made.into());
+        let choices: Option<Vec<Value>> = choices.as_array()?.iter().map(to_strict).collect();
+        strict.insert("anyOf".to_owned(), choices?.into());
+        return Some(strict.into());
     }
     // These are not supported, so the result would be less precise.
     if ["$ref", "allOf", "not", "if", "patternProperties"].iter().any(|it| schema.get(it).is_some())
@@ -172,8 +170,7 @@ fn strict(schema: &Value) -> Option<Value> {
         return None;
     }
     let kind = schema.get("type")?;
-    let mut made = kept();
-    made.insert("type".to_owned(), kind.clone());
+    strict.insert("type".to_owned(), kind.clone());
     match kind.as_str() {
         Some("object") => {
             if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
@@ -182,31 +179,30 @@ fn strict(schema: &Value) -> Option<Value> {
             let none = Map::new();
             let properties = schema.get("properties").map_or(Some(&none), Value::as_object)?;
             let required = schema.get("required").and_then(Value::as_array);
-            let is_required =
-                |name: &str| required.is_some_and(|it| it.iter().any(|it| it == name));
             let names: Vec<&String> = properties.keys().collect();
-            made.insert("required".to_owned(), json!(names));
+            strict.insert("required".to_owned(), json!(names));
             let properties: Option<Map<String, Value>> = properties
                 .iter()
                 .map(|(name, schema): (&String, &Value)| {
-                    let schema = strict(schema)?;
-                    let schema = if is_required(name) { schema } else { nullable(schema) };
+                    let schema = to_strict(schema)?;
+                    let is_required = required.is_some_and(|it| it.iter().any(|it| it == name));
+                    let schema = if is_required { schema } else { accept_null(schema) };
                     Some((name.clone(), schema))
                 })
                 .collect();
-            made.insert("properties".to_owned(), properties?.into());
-            made.insert("additionalProperties".to_owned(), false.into());
+            strict.insert("properties".to_owned(), properties?.into());
+            strict.insert("additionalProperties".to_owned(), false.into());
         }
         Some("array") => {
-            made.insert("items".to_owned(), strict(schema.get("items")?)?);
+            strict.insert("items".to_owned(), to_strict(schema.get("items")?)?);
         }
         _ => {}
     }
-    Some(made.into())
+    Some(strict.into())
 }
 
 /// Makes a schema accept null, too.
-fn nullable(schema: Value) -> Value {
+fn accept_null(schema: Value) -> Value {
     match schema.get("type") {
         Some(Value::String(kind)) if schema.get("enum").or(schema.get("const")).is_none() => {
             let kinds = json!([kind, "null"]);

@@ -12,13 +12,13 @@ use crate::{
 
 /// Checks an input against the schema of a tool, and resolves aliases. All errors are reported at
 /// once.
-pub(super) fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
+pub(super) fn check_input(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
     let invalid = |message: String| Box::new(Outcome::bad(OutcomeStatus::Invalid, message));
     let root = tool.input_schema();
     let schema = Schema::new(&root)
         .map_err(|error| invalid(format!("`{}` cannot be called: {error}", tool.name())))?;
     let input = match input {
-        Value::Object(input) => Value::Object(named(tool, &root, input)),
+        Value::Object(input) => Value::Object(resolve_aliases(tool, &root, input)),
         Value::Null => json!({}),
         other => other,
     };
@@ -30,9 +30,13 @@ pub(super) fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcom
     // A schema may allow unlisted names; if something else is wrong, such a name is probably
     // misspelled.
     let unknown = unknown_parameters(&root, &input);
-    let is_told = |name: &str| mismatches.iter().any(|it| it.parameter == name);
-    let untold = unknown.iter().filter(|it| !is_told(it)).take(MAX_NAMED);
-    all.extend(untold.map(|it| format!("`{}` is not a parameter", shortened(it))));
+    let unreported =
+        unknown.iter().filter(|name| mismatches.iter().all(|it| it.parameter != **name));
+    all.extend(
+        unreported
+            .take(MAX_NAMED)
+            .map(|it: &&str| format!("`{}` is not a parameter", shortened(it))),
+    );
     let outcome = invalid(format!("invalid input: {}", all.join("; ")));
     Err(match takes_parameters(tool.name(), &root, &unknown) {
         Some(takes) => Box::new(outcome.hint(takes)),
@@ -61,7 +65,7 @@ pub fn takes_parameters(tool: &str, schema: &Value, unknown: &[&str]) -> Option<
 }
 
 /// Resolves aliases, and removes a null that the schema does not allow.
-fn named(tool: &dyn Tool, root: &Value, input: Map<String, Value>) -> Map<String, Value> {
+fn resolve_aliases(tool: &dyn Tool, root: &Value, input: Map<String, Value>) -> Map<String, Value> {
     let mut named = Map::new();
     for (name, value) in input {
         let alias = tool.aliases().iter().find(|it| it.0 == name).map(|it| it.1.to_owned());

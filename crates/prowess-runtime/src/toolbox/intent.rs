@@ -1,5 +1,6 @@
 //! Calling a skill by a request in plain words.
 
+use prowess::Thresholds;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -31,9 +32,11 @@ pub struct IntentOutcome {
 }
 
 impl Intent {
-    /// Creates a request without parameters, and with a minimum confidence of 0.7.
+    /// Creates a request without parameters; the minimum confidence is that of a
+    /// [full disclosure](Thresholds::full_at).
     pub fn new(request: impl Into<String>) -> Self {
-        Self { request: request.into(), min_confidence: 0.7, parameters: Map::new() }
+        let min_confidence = Thresholds::DEFAULT.full_at();
+        Self { request: request.into(), min_confidence, parameters: Map::new() }
     }
 }
 
@@ -44,7 +47,7 @@ impl Toolbox {
         let Intent { request, min_confidence, parameters } = intent;
         let found = match (self.skill_for(&request), &self.skills) {
             (Some(skill), _) => Some((skill, 1.0)),
-            (None, Some(skills)) => skills.best(&request).await,
+            (None, Some(skills)) => skills.find_best(&request).await,
             (None, None) => None,
         };
         match found {
@@ -54,7 +57,7 @@ impl Toolbox {
                 IntentOutcome { skill: Some(skill), confidence: Some(confidence), outcome }
             }
             // Also when the minimum is not a number.
-            Some((skill, confidence)) => unsure(&skill, confidence, min_confidence),
+            Some((skill, confidence)) => below_minimum(&skill, confidence, min_confidence),
             None => {
                 let message = "no skill matches the request";
                 let outcome = Outcome::bad(OutcomeStatus::NotFound, message);
@@ -64,7 +67,7 @@ impl Toolbox {
     }
 }
 
-fn unsure(skill: &str, confidence: f64, least: f64) -> IntentOutcome {
+fn below_minimum(skill: &str, confidence: f64, least: f64) -> IntentOutcome {
     let rounded = (confidence * 1e4).round() / 1e4;
     let message = format!(
         "no skill matches well enough: the best is `{skill}` with a confidence of {rounded}, \

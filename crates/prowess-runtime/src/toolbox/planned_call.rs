@@ -7,11 +7,11 @@ use std::{
 
 use serde_json::Value;
 
-use super::{broken, input::checked};
+use super::{crashed, input::check_input};
 use crate::{
     blocking::blocking,
     outcome::Outcome,
-    tool::{Action, Tool},
+    tool::{Action, ActionFacts, InputDisplay, Tool},
 };
 
 /// A call with a valid input, and the action that it would perform. Nothing has been done yet.
@@ -31,11 +31,21 @@ impl PlannedCall {
         let start = Instant::now();
         let name = tool.name().to_owned();
         let planned = blocking(move || {
-            let input = checked(&*tool, input)?;
+            let input = check_input(&*tool, input)?;
             let action = tool.action(&input)?;
             Ok(Self { tool, action, input, took: start.elapsed() })
         });
-        // A tool that panics while it plans is as broken as one that panics at work.
-        planned.await.unwrap_or_else(|_| Err(broken(&name)))
+        // A panic while planning is reported like one while the action is performed.
+        planned.await.unwrap_or_else(|_| Err(crashed(&name)))
+    }
+
+    /// Describes it for a person, in words that follow “to”: its action, and the input if the
+    /// action does not contain it.
+    pub fn describe(&self) -> String {
+        let ActionFacts { words, input, .. } = self.action.facts();
+        match input {
+            InputDisplay::Everywhere => format!("{words} with {}", self.input),
+            InputDisplay::InQuestion | InputDisplay::Nowhere => words,
+        }
     }
 }

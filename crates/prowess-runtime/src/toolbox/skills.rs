@@ -50,13 +50,13 @@ impl CallableSkills {
 
     /// Returns the call of the skill that the name of a tool refers to, with every argument.
     pub(super) fn call(&self, tool: &str, arguments: &Value) -> Option<SkillCall> {
-        Some(SkillCall { skill: self.selector(tool)?, parameters: parameters(arguments) })
+        Some(SkillCall { skill: self.selector(tool)?, parameters: to_parameters(arguments) })
     }
 
     /// Returns the skill that matches a request best, and its confidence.
-    pub(super) async fn best(&self, request: &str) -> Option<(String, f64)> {
+    pub(super) async fn find_best(&self, request: &str) -> Option<(String, f64)> {
         let (library, request) = (self.provider.library(), request.to_owned());
-        blocking(move || best(&library, &request)).await.ok().flatten()
+        blocking(move || find_best(&library, &request)).await.ok().flatten()
     }
 
     /// Reads a skill, and creates its tool.
@@ -112,7 +112,7 @@ impl KnownTools {
     }
 }
 
-fn best(library: &Library, request: &str) -> Option<(String, f64)> {
+fn find_best(library: &Library, request: &str) -> Option<(String, f64)> {
     let found = matches_among(library, request, 1, |it: &Skill| {
         it.hidden_by.is_none() && it.manifest.is_for_models()
     });
@@ -121,7 +121,7 @@ fn best(library: &Library, request: &str) -> Option<(String, f64)> {
 
 /// Returns the parameters in the arguments of a call. None is lost: a value that is not an object
 /// becomes the parameter `input`.
-fn parameters(arguments: &Value) -> Map<String, Value> {
+fn to_parameters(arguments: &Value) -> Map<String, Value> {
     match arguments {
         Value::Object(arguments) => arguments.clone(),
         Value::Null => Map::new(),
@@ -176,7 +176,7 @@ mod tests {
             (json!([1, 2]), json!({"input": [1, 2]})),
         ];
         for (given, kept) in cases {
-            assert_eq!(Value::from(parameters(&given)), kept);
+            assert_eq!(Value::from(to_parameters(&given)), kept);
         }
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{input, schema};
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     authorizer::Authorizer,
     blocking::blocking,
     commands::{self, GitDirs, Guard, Plan, Withheld},
@@ -89,33 +89,32 @@ impl ExecuteCommand {
     /// Sets the authorizer, which determines the undisclosed skills: commands cannot read their
     /// files.
     #[must_use]
-    pub fn with_gate(self, authorizer: Arc<Authorizer>) -> Self {
+    pub fn with_authorizer(self, authorizer: Arc<Authorizer>) -> Self {
         Self { authorizer: Some(authorizer), ..self }
     }
 
     /// Returns the current policy for a command.
     fn policy(&self, roots: &[PathBuf]) -> Policy {
         let mut policy = self.policy.clone();
-        if let (Some(authorizer), Some(active)) = (&self.authorizer, Active::current()) {
-            // Names of folders must not act as patterns.
-            let pattern = |it: &Path| it.to_string_lossy().replace('*', "?");
-            let deny = |it: &Path| PolicyRule {
-                path: Some(pattern(it)),
-                ..PolicyRule::new(Decision::Deny)
-            };
-            let undisclosed = authorizer.undisclosed(&active, |folder: &Path| {
+        if let (Some(authorizer), Some(active)) = (&self.authorizer, ActiveSkills::current()) {
+            let undisclosed = authorizer.undisclosed_skills(&active, |folder: &Path| {
                 roots.iter().any(|it| folder.starts_with(it) || it.starts_with(folder))
             });
-            policy.rules.extend(undisclosed.iter().map(|it| deny(&it.1)));
+            for (_, folder) in undisclosed {
+                // Names of folders must not act as patterns.
+                let pattern = folder.to_string_lossy().replace('*', "?");
+                let deny = PolicyRule::new(Decision::Deny);
+                policy.rules.push(PolicyRule { path: Some(pattern), ..deny });
+            }
         }
         policy
     }
 
     /// Whether a command may only read a file with secrets after approval.
-    fn keeps_secret(&self, path: &Path) -> bool {
+    fn asks_about_secret(&self, path: &Path) -> bool {
         match &self.authorizer {
-            Some(authorizer) => authorizer.keeps_secret(NAME, path),
-            None => self.policy.keeps_secret(NAME, path),
+            Some(authorizer) => authorizer.asks_about_secret(NAME, path),
+            None => self.policy.asks_about_secret(NAME, path),
         }
     }
 
@@ -130,19 +129,18 @@ impl ExecuteCommand {
     ) -> (Vec<PathBuf>, Option<PathBuf>) {
         let asks = self.policy.secret_reads != Decision::Allow;
         let is_known = plan.writes() && (plan.unlisted.is_empty() || is_agreed);
-        if !asks || is_known || plan.has_git() || !plan.tells_content() {
+        if !asks || is_known || plan.has_git() || !plan.prints_content() {
             return Default::default();
         }
-        let (mut secrets, unseen) = commands::secrets(roots, &self.policy);
-        let is_named = |path: &PathBuf| {
+        let (mut secrets, unseen) = commands::find_secrets(roots, &self.policy);
+        secrets.retain(|path: &PathBuf| {
             let mut named = plan.secrets.iter().chain(&plan.spelled_secrets);
-            named.any(|it| it.starts_with(path))
-        };
-        secrets.retain(|it| !is_named(it) && self.keeps_secret(it));
+            !named.any(|it| it.starts_with(path)) && self.asks_about_secret(path)
+        });
         (secrets, unseen)
     }
 
-    fn place(&self, input: &Input) -> PathBuf {
+    fn working_directory(&self, input: &Input) -> PathBuf {
         match &input.working_directory {
             Some(named) => self.directory.join(named),
             None => self.directory.clone(),
@@ -165,7 +163,7 @@ impl ExecuteCommand {
     /// Plans a command by the policy in force now.
     fn preview(&self, input: &Input) -> CommandPreview {
         let policy = self.policy(&self.roots());
-        let plan = commands::plan(&input.command, &self.place(input), &policy);
+        let plan = commands::plan(&input.command, &self.working_directory(input), &policy);
         // A listed command is not asked about, unless the policy always asks.
         let is_asked = plan.as_ref().is_ok_and(|it| {
             !it.unlisted.is_empty()
@@ -173,7 +171,7 @@ impl ExecuteCommand {
                 || self.policy.approvals == Approvals::Always
         });
         let reach = match &plan {
-            Ok(plan) if is_asked => self.reach(plan),
+            Ok(plan) if is_asked => self.describe_reach(plan),
             _ => Vec::new(),
         };
         CommandPreview { plan, reach, is_sandboxed: self.sandbox.confines(), is_agreed: false }
@@ -185,7 +183,7 @@ impl ExecuteCommand {
     }
 
     /// Returns the resources that a command could access, one per line.
-    fn reach(&self, plan: &Plan) -> Vec<String> {
+    fn describe_reach(&self, plan: &Plan) -> Vec<String> {
         let directory = format!("directory: `{}`", plan.directory.display());
         if !self.sandbox.confines() {
             return vec![directory, "no sandbox: it runs with all your permissions".to_owned()];
@@ -193,7 +191,7 @@ impl ExecuteCommand {
         let level = self.level.get_or_init(|| self.sandbox.level());
         let level = match level {
             SandboxLevel::None => {
-                "sandbox: not available on this machine, so nothing runs".to_owned()
+                "sandbox: not available on this machine, so it cannot run".to_owned()
             }
             level => format!("sandbox: {level}, no network"),
         };
@@ -210,14 +208,14 @@ impl ExecuteCommand {
     }
 
     /// Refuses a command that requires approval.
-    fn unasked(&self, action: Action) -> Result<CommandPreview, Box<Outcome>> {
-        let preview = planned(action)?;
+    fn refuse_unapproved(&self, action: Action) -> Result<CommandPreview, Box<Outcome>> {
+        let preview = preview_of(action)?;
         let plan = preview.plan.clone()?;
         let refused = |message: String| Box::new(Outcome::bad(OutcomeStatus::Refused, message));
         if !plan.unlisted.is_empty() {
             return Err(refused(plan.unlisted.join(", and ")));
         }
-        match plan.secrets.iter().find(|it| self.keeps_secret(it)) {
+        match plan.secrets.iter().find(|it| self.asks_about_secret(it)) {
             Some(secret) => {
                 let secret = secret.display();
                 Err(refused(format!("it names `{secret}`, which may contain secrets")))
@@ -248,7 +246,7 @@ impl ExecuteCommand {
         let CommandPreview { plan, is_agreed, .. } = preview;
         let plan = plan?;
         if !plan.is_unchanged() {
-            let message = "the directory or the program changed while you were asked";
+            let message = "the directory or the program changed while waiting for approval";
             return Err(Outcome::bad(OutcomeStatus::Refused, message).hint("try again").into());
         }
         let roots = self.roots();
@@ -258,35 +256,35 @@ impl ExecuteCommand {
         let (hidden, unseen_secrets) = self.hidden_secrets(&plan, is_agreed, &roots);
         withheld.paths.extend(hidden.iter().cloned());
         let guard = plan.writes().then(|| {
-            let named = self.protected(&roots, mem::take(&mut withheld.ways));
+            let named = self.protected(&roots, mem::take(&mut withheld.links));
             // A person has approved its effects; files that git writes belong to the repository.
             let is_seen = plan.has_git() || is_agreed;
             Guard::new(&roots, &plan.directory, named, !is_seen, self.trash.clone())
         });
-        let there = guard.iter().flat_map(Guard::there);
-        let there = there.filter(|it| !git.has(it)).map(Path::to_owned);
-        let interpreters = || policy.interpreters.values();
-        let is_inside = |it: &PathBuf| roots.iter().any(|root| it.starts_with(root));
-        let own = interpreters().flat_map(|it| it.reads.iter()).filter(|it| !is_inside(it));
-        let mut reads: Vec<PathBuf> =
-            there.chain(plan.own_programs()).chain(own.cloned()).collect();
-        let mut path: Vec<PathBuf> =
-            interpreters().filter_map(|it| it.program.parent()).map(Path::to_owned).collect();
+        let there = guard.iter().flat_map(Guard::protected_paths);
+        let there = there.filter(|it| !git.contains(it)).map(Path::to_owned);
+        let mut reads: Vec<PathBuf> = there.chain(plan.own_programs()).collect();
+        let mut path: Vec<PathBuf> = Vec::new();
+        for interpreter in policy.interpreters.values() {
+            let outside = interpreter
+                .reads
+                .iter()
+                .filter(|it: &&PathBuf| !roots.iter().any(|root| it.starts_with(root)));
+            reads.extend(outside.cloned());
+            path.extend(interpreter.program.parent().map(Path::to_owned));
+        }
         path.dedup();
         let mut writes = roots;
         if guard.is_none() {
             reads.append(&mut writes);
         }
-        let work = work(&plan).map_err(|error| {
-            Outcome::bad(
-                OutcomeStatus::Failed,
-                format!("there is no directory to run it in: {error}"),
-            )
+        let work = create_work(&plan).map_err(|error| {
+            Outcome::bad(OutcomeStatus::Failed, format!("cannot create a work directory: {error}"))
         })?;
         let unseen = [
-            ("`.git`", git.unseen),
-            ("what is denied", withheld.unseen),
-            ("what holds secrets", unseen_secrets),
+            ("`.git`", git.unsearched),
+            ("denied files", withheld.unsearched),
+            ("files with secrets", unseen_secrets),
         ];
         let job = Job {
             directory: Some(plan.directory.clone()),
@@ -308,7 +306,7 @@ impl ExecuteCommand {
             protected.flat_map(|it| it.links.into_iter().chain([it.end])).collect();
         named.extend(withheld);
         let trees: BTreeSet<&Path> = roots.iter().flat_map(|it| it.ancestors()).collect();
-        named.extend(trees.into_iter().flat_map(repository::named));
+        named.extend(trees.into_iter().flat_map(repository::named_by_settings));
         named
     }
 }
@@ -333,23 +331,24 @@ impl AfterRun {
     fn finish(self, outcome: &mut Outcome) {
         outcome.files.clear();
         for (what, place) in self.unseen {
-            outcome.denied.extend(place.map(|it| unseen(what, &it)));
+            outcome.denied.extend(place.map(|it| describe_unsearched(what, &it)));
         }
-        outcome.denied.extend(without(&self.hidden));
+        outcome.denied.extend(describe_hidden(&self.hidden));
         if let Some(guard) = self.guard {
-            outcome.denied.extend(guard.unseen().map(|it| unseen("what others act on", it)));
-            guard.put_right_after(outcome);
+            let unsearched = guard.first_unsearched();
+            outcome.denied.extend(unsearched.map(|it| describe_unsearched("protected files", it)));
+            guard.restore_after_run(outcome);
         }
     }
 }
 
 /// Describes where a search of the roots ended early.
-fn unseen(what: &str, place: &Path) -> String {
-    format!("{what} was not looked for in `{}` and what comes after it", place.display())
+fn describe_unsearched(what: &str, place: &Path) -> String {
+    format!("not searched for {what}: `{}` and later directories", place.display())
 }
 
 /// Returns the planned command of an action.
-fn planned(action: Action) -> Result<CommandPreview, Box<Outcome>> {
+fn preview_of(action: Action) -> Result<CommandPreview, Box<Outcome>> {
     match action {
         Action::Command { preview: Some(preview), .. } => Ok(preview),
         _ => Err(Outcome::bad(OutcomeStatus::Invalid, "the command was not planned").into()),
@@ -386,12 +385,16 @@ impl Tool for ExecuteCommand {
         let input: Input = input(given)?;
         self.limits(&input)?;
         let preview = Some(self.preview(&input));
-        Ok(Action::Command { directory: self.place(&input), line: input.command, preview })
+        Ok(Action::Command {
+            directory: self.working_directory(&input),
+            line: input.command,
+            preview,
+        })
     }
 
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
-            match planned(action) {
+            match preview_of(action) {
                 Ok(preview) => self.run(preview, &given).await.unwrap_or_else(|it| *it),
                 Err(outcome) => *outcome,
             }
@@ -400,7 +403,7 @@ impl Tool for ExecuteCommand {
 
     fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
-            match self.action(&given).and_then(|it| self.unasked(it)) {
+            match self.action(&given).and_then(|it| self.refuse_unapproved(it)) {
                 Ok(preview) => self.run(preview, &given).await.unwrap_or_else(|it| *it),
                 Err(outcome) => *outcome,
             }
@@ -409,7 +412,7 @@ impl Tool for ExecuteCommand {
 }
 
 /// Returns a sentence with the hidden files with secrets.
-fn without(hidden: &[PathBuf]) -> Option<String> {
+fn describe_hidden(hidden: &[PathBuf]) -> Option<String> {
     /// The maximum number of named files.
     const NAMED: usize = 3;
     let mut names: Vec<String> =
@@ -425,7 +428,7 @@ fn without(hidden: &[PathBuf]) -> Option<String> {
 }
 
 /// Creates a work directory, with the files that programs expect in a home directory.
-fn work(plan: &Plan) -> io::Result<Work> {
+fn create_work(plan: &Plan) -> io::Result<Work> {
     let work = Work::new()?;
     if plan.parts().any(|it| it[0].ends_with("git")) {
         // The roots come from the policy, whoever owns them.

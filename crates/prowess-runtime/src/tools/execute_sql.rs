@@ -48,12 +48,12 @@ impl Tool for ExecuteSql {
             return format!("Run one SQL statement. No database is configured: {NO_DATABASE}.")
                 .into();
         };
-        let may = match self.access {
+        let access = match self.access {
             Access::Read => "Read-only.",
             Access::Write => "It can read and write.",
         };
         let (dialect, rows) = (database.dialect(), self.limits.rows);
-        format!("Run one SQL statement ({dialect}) and return at most {rows} rows. {may}").into()
+        format!("Run one SQL statement ({dialect}) and return at most {rows} rows. {access}").into()
     }
 
     fn input_schema(&self) -> Value {
@@ -96,14 +96,14 @@ impl Tool for ExecuteSql {
                     output["rows"] = table.rows.into();
                     Outcome::ok(output)
                 }
-                Err(error) => self.bad(&error),
+                Err(error) => self.to_outcome(&error),
             }
         })
     }
 }
 
 impl ExecuteSql {
-    fn bad(&self, error: &SqlError) -> Outcome {
+    fn to_outcome(&self, error: &SqlError) -> Outcome {
         let (status, hint) = match error {
             SqlError::ReadOnly(_) => (
                 OutcomeStatus::Refused,

@@ -91,10 +91,11 @@ impl FileOperations {
 
     /// Returns the current and the new content of a file, for the approval.
     fn change(&self, input: &Input) -> Result<FileChange, Box<Outcome>> {
-        let place = self.roots.writable(&input.path)?;
+        let place = self.roots.find_writable(&input.path)?;
         // Normalized, so that the same file always has the same path.
         let path: PathBuf = place.absolute().components().collect();
-        let before = state(&place).map_err(|error| self.roots.outcome(&input.path, &error))?;
+        let before =
+            read_state(&place).map_err(|error| self.roots.to_outcome(&input.path, &error))?;
         let after = input.content.as_ref().map(|it| it.as_bytes().into());
         Ok(FileChange { path, before, after })
     }
@@ -119,7 +120,7 @@ impl Tool for FileOperations {
         let input: Input = input(given)?;
         Ok(match input.operation {
             Operation::Read | Operation::List => {
-                Action::Read(self.roots.existing(&input.path)?.absolute())
+                Action::Read(self.roots.find_existing(&input.path)?.absolute())
             }
             Operation::Write => Action::Write(self.change(&input)?),
         })
@@ -128,7 +129,7 @@ impl Tool for FileOperations {
     /// Performs an action. Writes a file only if it still has the content of the authorization.
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         let (roots, history) = (self.roots.clone(), self.history.clone());
-        let (before, passed) = match action {
+        let (before, authorized) = match action {
             Action::Write(change) => (change.before.digest(), None),
             Action::Read(path) => (None, Some(path)),
             _ => (None, None),
@@ -137,7 +138,7 @@ impl Tool for FileOperations {
             let input: Input = input(&given)?;
             match input.operation {
                 Operation::Read => {
-                    read(&roots, &input.path, input.offset, input.limit, passed.as_deref())
+                    read(&roots, &input.path, input.offset, input.limit, authorized.as_deref())
                 }
                 Operation::Write => write(&roots, &input, before.as_deref(), history.as_ref()),
                 Operation::List => list(&roots, &input),
@@ -147,7 +148,7 @@ impl Tool for FileOperations {
 }
 
 /// Returns the current content of a file that is to be written.
-fn state(place: &Place<'_>) -> Result<FileState, RootError> {
+fn read_state(place: &Place<'_>) -> Result<FileState, RootError> {
     let file = match place.root.file(&place.path, Links::Never) {
         Err(error) if error.is_missing() => return Ok(FileState::Missing),
         file => file?,
@@ -168,39 +169,38 @@ pub(super) fn read(
     path: &str,
     offset: u64,
     limit: Option<u64>,
-    passed: Option<&Path>,
+    authorized: Option<&Path>,
 ) -> Result<Outcome, Box<Outcome>> {
     let page = page(limit)?;
-    let place = roots.existing(path)?;
-    if passed.is_some_and(|it| it != place.absolute()) {
-        return Err(another(path));
+    let place = roots.find_existing(path)?;
+    if authorized.is_some_and(|it| it != place.absolute()) {
+        return Err(path_replaced(path));
     }
     let mut file = place.root.file(&place.path, Links::Never).map_err(|error| {
-        let outcome = roots.outcome(path, &error);
+        let outcome = roots.to_outcome(path, &error);
         let is_directory = place.root.directory(&place.path, Links::Never).is_ok();
         if is_directory { Box::new(outcome.hint("it is a directory: list it")) } else { outcome }
     })?;
-    let mut told = || -> io::Result<_> {
-        let size = file.metadata()?.len();
-        Ok(FileChunk::read(&mut file, offset, page)?.answer(size))
-    };
-    Ok(Outcome::ok(about(path, told().map_err(|error| failed(path, &error))?)))
+    let size = file.metadata().map_err(|error| read_failure(path, &error))?.len();
+    let chunk = FileChunk::read(&mut file, offset, page);
+    let chunk = chunk.map_err(|error| read_failure(path, &error))?;
+    Ok(Outcome::ok(with_path(path, chunk.into_output(size))))
 }
 
 /// Creates the outcome for a path that now leads elsewhere.
-pub(super) fn another(path: &str) -> Box<Outcome> {
+pub(super) fn path_replaced(path: &str) -> Box<Outcome> {
     let message = format!("`{path}` was replaced by another file");
     Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again"))
 }
 
 /// The reason why a file is not written.
-enum Hindrance {
+enum WriteRefusal {
     /// It differs from the expected content; its digest, if it exists.
     Unexpected(Option<String>),
     /// It has changed since the authorization.
     Changed,
     /// Its content could not be saved.
-    Unkept(io::Error),
+    NotSaved(io::Error),
 }
 
 fn write(
@@ -218,31 +218,31 @@ fn write(
     }
     // One file at a time: concurrent writes would not see each other's parts of a repository.
     let _one = lock(&WRITING);
-    let place = roots.writable(path)?;
+    let place = roots.find_writable(path)?;
     let absolute: PathBuf = place.absolute().components().collect();
     // The folders are created before the previous content is looked at.
     let new_folders =
         absolute.ancestors().skip(1).take_while(|it| it.symlink_metadata().is_err()).count();
-    let mut hindrance = None;
-    let mut kept = None;
+    let mut refusal = None;
+    let mut saved = None;
     let written = place.root.write_if(&place.path, content.as_bytes(), |old| {
         let expected = input.expected.as_deref();
-        match ready(old, expected, before, history, (&absolute, new_folders), content) {
-            Ok(time) => kept = time,
-            Err(Hindrance::Unkept(error)) if history.is_none() => return Err(error),
-            Err(why) => hindrance = Some(why),
+        match check_and_save(old, expected, before, history, (&absolute, new_folders), content) {
+            Ok(time) => saved = time,
+            Err(WriteRefusal::NotSaved(error)) if history.is_none() => return Err(error),
+            Err(why) => refusal = Some(why),
         }
-        Ok(hindrance.is_none())
+        Ok(refusal.is_none())
     });
     // A failed write need not be undone.
     if !matches!(written, Ok(true))
-        && let (Some(history), Some(time)) = (history, kept)
+        && let (Some(history), Some(time)) = (history, saved)
     {
         history.forget(time);
     }
-    written.map_err(|error| roots.outcome(path, &error))?;
-    if let Some(hindrance) = hindrance {
-        return Err(hindrance.outcome(path));
+    written.map_err(|error| roots.to_outcome(path, &error))?;
+    if let Some(refusal) = refusal {
+        return Err(refusal.outcome(path));
     }
     let answer =
         json!({ "path": path, "size": content.len(), "sha256": digest(content.as_bytes()) });
@@ -250,30 +250,28 @@ fn write(
 }
 
 /// Checks that a file may be overwritten, and saves its content and the number of folders that are
-/// created for it. Returns the time of the record in
-/// the history.
-fn ready(
+/// created for it. Returns the time of the record in the history.
+fn check_and_save(
     old: Option<File>,
     expected: Option<&str>,
     before: Option<&str>,
     history: Option<&ChangeHistory>,
     (path, new_folders): (&Path, usize),
     content: &str,
-) -> Result<Option<u64>, Hindrance> {
+) -> Result<Option<u64>, WriteRefusal> {
     if expected.is_none() && before.is_none() && history.is_none() {
         return Ok(None);
     }
-    let unkept = |error: io::Error| Hindrance::Unkept(error);
     let mode = old.as_ref().map(|it| it.metadata().map(|it| it.permissions().mode())).transpose();
-    let mode = mode.map_err(unkept)?;
-    let bytes = old.map(bytes_of).transpose().map_err(unkept)?;
+    let mode = mode.map_err(WriteRefusal::NotSaved)?;
+    let bytes = old.map(read_bytes).transpose().map_err(WriteRefusal::NotSaved)?;
     let is = bytes.as_deref().map(digest);
     let is_it = |wanted: &str| is.as_deref().unwrap_or("none").eq_ignore_ascii_case(wanted);
     if expected.is_some_and(|it| !is_it(it)) {
-        return Err(Hindrance::Unexpected(is));
+        return Err(WriteRefusal::Unexpected(is));
     }
     if before.is_some_and(|it| !is_it(it)) {
-        return Err(Hindrance::Changed);
+        return Err(WriteRefusal::Changed);
     }
     // A write without a change need not be undone.
     let is_same = bytes.as_deref() == Some(content.as_bytes());
@@ -283,11 +281,11 @@ fn ready(
         Ok(time) => Ok(Some(time)),
         // A new file has no previous content to lose.
         Err(_) if bytes.is_none() => Ok(None),
-        Err(error) => Err(Hindrance::Unkept(error)),
+        Err(error) => Err(WriteRefusal::NotSaved(error)),
     }
 }
 
-impl Hindrance {
+impl WriteRefusal {
     fn outcome(self, path: &str) -> Box<Outcome> {
         let refused = |message: String| Outcome::bad(OutcomeStatus::Refused, message);
         Box::new(match self {
@@ -298,11 +296,11 @@ impl Hindrance {
                 refused(format!("`{path}` has changed, so nothing was written"))
                     .hint(format!("read it again: {is}"))
             }
-            Self::Changed => {
-                refused(format!("`{path}` changed while you were asked, so nothing was written"))
-                    .hint("read it again")
-            }
-            Self::Unkept(error) => refused(format!(
+            Self::Changed => refused(format!(
+                "`{path}` changed while waiting for approval, so nothing was written"
+            ))
+            .hint("read it again"),
+            Self::NotSaved(error) => refused(format!(
                 "the content of `{path}` could not be saved, so nothing was written: {error}"
             )),
         })
@@ -311,26 +309,26 @@ impl Hindrance {
 
 fn list(roots: &Roots, input: &Input) -> Result<Outcome, Box<Outcome>> {
     let path = &*input.path;
-    let limit = within(input.limit, ENTRIES)? as usize;
+    let limit = check_limit(input.limit, ENTRIES)? as usize;
     if input.offset > MAX_OFFSET {
-        let message = format!("`offset` may be {MAX_OFFSET} at most");
+        let message = format!("`offset` must be at most {MAX_OFFSET}");
         return Err(Outcome::bad(OutcomeStatus::Invalid, message).into());
     }
     let offset = input.offset as usize;
-    let place = roots.existing(path)?;
+    let place = roots.find_existing(path)?;
     let page = place.root.page(&place.path, Links::Never, offset, limit);
-    let page = page.map_err(|error| roots.outcome(path, &error))?;
-    let entries: Vec<Value> = page.entries.iter().map(entry).collect();
+    let page = page.map_err(|error| roots.to_outcome(path, &error))?;
+    let entries: Vec<Value> = page.entries.iter().map(entry_to_json).collect();
     let mut answer = Map::new();
     answer.insert("entries".to_owned(), entries.into());
     answer.insert("total".to_owned(), page.total.into());
     if offset + limit < page.total {
         answer.insert("next_offset".to_owned(), (offset + limit).into());
     }
-    Ok(Outcome::ok(about(path, answer)))
+    Ok(Outcome::ok(with_path(path, answer)))
 }
 
-fn entry(listed: &DirectoryEntry) -> Value {
+fn entry_to_json(listed: &DirectoryEntry) -> Value {
     let name = listed.name.to_string_lossy();
     match listed.kind {
         FileType::RegularFile => json!({ "name": name, "kind": "file", "size": listed.size }),
@@ -341,7 +339,7 @@ fn entry(listed: &DirectoryEntry) -> Value {
 }
 
 /// Returns an answer that begins with the path as given.
-pub(super) fn about(path: &str, answer: Map<String, Value>) -> Value {
+pub(super) fn with_path(path: &str, answer: Map<String, Value>) -> Value {
     let mut all = Map::new();
     all.insert("path".to_owned(), path.into());
     all.extend(answer);
@@ -349,7 +347,7 @@ pub(super) fn about(path: &str, answer: Map<String, Value>) -> Value {
 }
 
 /// Reads a file, up to the maximum size.
-fn bytes_of(file: File) -> io::Result<Vec<u8>> {
+fn read_bytes(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_SIZE {
@@ -360,12 +358,12 @@ fn bytes_of(file: File) -> io::Result<Vec<u8>> {
 
 /// Returns the page for a requested number of bytes, or the default.
 pub(super) fn page(limit: Option<u64>) -> Result<Page, Box<Outcome>> {
-    let bytes = within(limit, BYTES)?;
-    Ok(Page { bytes, told: limit.map_or(bytes, |_| u64::MAX) })
+    let bytes = check_limit(limit, BYTES)?;
+    Ok(Page { bytes, output: limit.map_or(bytes, |_| u64::MAX) })
 }
 
 /// Returns a requested limit, or the default.
-fn within(limit: Option<u64>, (most, usual): (u64, u64)) -> Result<u64, Box<Outcome>> {
+fn check_limit(limit: Option<u64>, (most, usual): (u64, u64)) -> Result<u64, Box<Outcome>> {
     match limit {
         None => Ok(usual),
         Some(limit) if (1..=most).contains(&limit) => Ok(limit),
@@ -376,6 +374,6 @@ fn within(limit: Option<u64>, (most, usual): (u64, u64)) -> Result<u64, Box<Outc
     }
 }
 
-fn failed(path: &str, error: &io::Error) -> Box<Outcome> {
+fn read_failure(path: &str, error: &io::Error) -> Box<Outcome> {
     Outcome::bad(OutcomeStatus::Failed, format!("cannot read `{path}`: {error}")).into()
 }

@@ -34,7 +34,7 @@ struct Input {
 }
 
 /// The maximum number of skills, and of characters of a description, as in the specification.
-const MOST: usize = 10;
+const MAX_SKILLS: usize = 10;
 
 impl Tool for FindSkills {
     fn name(&self) -> &str {
@@ -78,7 +78,7 @@ impl Tool for FindSkills {
             let Input { query } = input(&given)?;
             let total = library.skills().filter(|it| it.manifest.is_for_models()).count();
             let retriever = Retriever { provider: Some(Arc::new(library)) };
-            let found = retriever.retrieve(&query, MOST).into_iter().map(|it| FoundSkill {
+            let found = retriever.retrieve(&query, MAX_SKILLS).into_iter().map(|it| FoundSkill {
                 description: brief_line(&it.description, MAX_DESCRIPTION),
                 confidence: (it.confidence * 100.0).round() / 100.0,
                 level: thresholds.level(it.confidence).as_str().to_owned(),

@@ -98,17 +98,17 @@ impl HttpRequest {
         let mut url = Url::parse(&input.url).map_err(|it| invalid(format!("`url`: {it}")))?;
         add_query(&mut url, &input.query)?;
         url.set_fragment(None);
-        self.fetcher.check(&url).map_err(|it| Box::new(outcome(&it)))?;
-        let mut headers = headers(&input.headers)?;
+        self.fetcher.check(&url).map_err(|it| Box::new(to_outcome(&it)))?;
+        let mut headers = parse_headers(&input.headers)?;
         let body = input.body.map(|body| {
             let (kind, bytes) = match body {
-                Value::String(text) => (kind_of(&text), text.into_bytes()),
+                Value::String(text) => (guess_content_type(&text), text.into_bytes()),
                 body => (JSON, body.to_string().into_bytes()),
             };
             headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
             bytes
         });
-        self.keeps_secrets(&url, &headers, body.as_deref())?;
+        self.refuse_secrets(&url, &headers, body.as_deref())?;
         let timeout = self.timeout(input.timeout)?;
         let idle = self.limits.idle.unwrap_or(timeout);
         let method = input.method.into();
@@ -117,7 +117,7 @@ impl HttpRequest {
     }
 
     /// Refuses a request that contains a known secret.
-    fn keeps_secrets(
+    fn refuse_secrets(
         &self,
         url: &Url,
         headers: &HeaderMap,
@@ -177,8 +177,8 @@ impl Tool for HttpRequest {
                 Err(outcome) => return *outcome,
             };
             match self.fetcher.fetch(request).await {
-                Ok(response) => Outcome::ok(told(response)),
-                Err(error) => outcome(&error),
+                Ok(response) => Outcome::ok(to_output(response)),
+                Err(error) => to_outcome(&error),
             }
         })
     }
@@ -188,7 +188,7 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Guesses the content type of a text without one.
-fn kind_of(text: &str) -> &'static str {
+fn guess_content_type(text: &str) -> &'static str {
     let is_json = text.trim_start().starts_with(['{', '[']);
     if is_json && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() { JSON } else { TEXT }
 }
@@ -215,7 +215,7 @@ fn add_query(url: &mut Url, query: &Map<String, Value>) -> Result<(), Box<Outcom
     Ok(())
 }
 
-fn headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Box<Outcome>> {
+fn parse_headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Box<Outcome>> {
     let mut headers = HeaderMap::new();
     for (name, value) in given {
         let bad = |what: &str| invalid(format!("header `{}` {what}", name.escape_debug()));
@@ -231,7 +231,7 @@ fn headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Box<Outcome>> 
     Ok(headers)
 }
 
-fn told(response: FetchResponse) -> Value {
+fn to_output(response: FetchResponse) -> Value {
     let FetchResponse { status, headers, mut body, truncated: mut cut, url, redirects } = response;
     let mut named: BTreeMap<&str, Vec<Cow<'_, str>>> = BTreeMap::new();
     let mut room = MAX_HEADERS;
@@ -261,16 +261,16 @@ fn told(response: FetchResponse) -> Value {
     answer.insert("url".to_owned(), url.as_str().into());
     answer.insert("redirects".to_owned(), redirects.iter().map(Url::as_str).collect());
     answer.insert("headers".to_owned(), named.into());
-    Content::new(body).put(&mut answer, "body");
+    Content::new(body).insert_into(&mut answer, "body");
     answer.insert("cut".to_owned(), cut.into());
     answer.into()
 }
 
 /// The hint on the effect of a list of hosts.
-const ONLY: &str = "once it is set, only the listed hosts can be reached";
+const HOSTS_HINT: &str = "once it is set, only the listed hosts can be reached";
 
 /// Creates the outcome for a failed request.
-fn outcome(error: &FetchError) -> Outcome {
+fn to_outcome(error: &FetchError) -> Outcome {
     let mut deepest: Option<&dyn Error> = error.source();
     while let Some(source) = deepest.and_then(Error::source) {
         deepest = Some(source);
@@ -283,10 +283,11 @@ fn outcome(error: &FetchError) -> Outcome {
         FetchError::Userinfo => {
             bad(OutcomeStatus::Refused).hint("send a header `authorization` instead")
         }
-        FetchError::Port { host, port, .. } => bad(OutcomeStatus::Refused)
-            .hint(format!("add `{host}:{port}` to `policy.hosts` in your own settings; {ONLY}")),
+        FetchError::Port { host, port, .. } => bad(OutcomeStatus::Refused).hint(format!(
+            "add `{host}:{port}` to `policy.hosts` in your own settings; {HOSTS_HINT}"
+        )),
         FetchError::Host { .. } | FetchError::Address { .. } => bad(OutcomeStatus::Refused)
-            .hint(format!("add it to `policy.hosts` in your own settings; {ONLY}")),
+            .hint(format!("add it to `policy.hosts` in your own settings; {HOSTS_HINT}")),
         FetchError::Downgrade { .. } | FetchError::Body { .. } => bad(OutcomeStatus::Refused)
             .hint("request the other URL directly if that is what you want"),
         FetchError::Timeout { .. } => bad(OutcomeStatus::TimedOut),

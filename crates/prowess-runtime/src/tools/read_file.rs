@@ -17,11 +17,11 @@ use serde_json::Value;
 
 use super::{
     blocking,
-    file_operations::{about, another, page, read},
+    file_operations::{page, path_replaced, read, with_path},
     input, schema,
 };
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     content::FileChunk,
     outcome::{Outcome, OutcomeStatus},
     roots::Roots,
@@ -52,10 +52,10 @@ const LIFETIME: Duration = Duration::from_mins(5);
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 struct Reader {
-    active: Arc<Active>,
+    active: Arc<ActiveSkills>,
     roots: Arc<Roots>,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
-    kept: Mutex<HashMap<Key, CachedFile>>,
+    cached: Mutex<HashMap<Key, CachedFile>>,
 }
 
 /// The `SKILL.md` of a skill, and the path of a resource within it.
@@ -65,7 +65,7 @@ type Key = (Arc<Path>, Box<str>);
 struct CachedFile {
     bytes: Arc<[u8]>,
     stamp: Option<Stamp>,
-    made: Instant,
+    read_at: Instant,
 }
 
 /// Identifies the state of a file: its device and inode, its size and its times.
@@ -79,17 +79,17 @@ struct ActiveResource {
 
 impl ReadFile {
     /// Creates the tool for the active skills, and for other files inside these directories.
-    pub fn new(active: Arc<Active>, roots: Arc<Roots>) -> Self {
+    pub fn new(active: Arc<ActiveSkills>, roots: Arc<Roots>) -> Self {
         Self::with_clock(active, roots, Instant::now)
     }
 
     /// Creates the tool with another clock than the system's.
     pub fn with_clock(
-        active: Arc<Active>,
+        active: Arc<ActiveSkills>,
         roots: Arc<Roots>,
         clock: impl Fn() -> Instant + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Reader { active, roots, clock: Box::new(clock), kept: Mutex::default() }))
+        Self(Arc::new(Reader { active, roots, clock: Box::new(clock), cached: Mutex::default() }))
     }
 }
 
@@ -112,10 +112,10 @@ impl Tool for ReadFile {
         let input: Input = input(given)?;
         match self.0.find(&self.0.active(), &input.path)? {
             Some(found) => {
-                let bytes = self.0.bytes(&found).map_err(|it| unreadable(&input.path, &it))?;
+                let bytes = self.0.bytes(&found).map_err(|it| read_failure(&input.path, &it))?;
                 Ok(found.path().map_or(Action::Tell, |path| Action::Resource { path, bytes }))
             }
-            None => Ok(Action::Read(self.0.roots.existing(&input.path)?.absolute())),
+            None => Ok(Action::Read(self.0.roots.find_existing(&input.path)?.absolute())),
         }
     }
 
@@ -128,20 +128,21 @@ impl Tool for ReadFile {
                 (Some(found), Action::Resource { path, bytes })
                     if found.path().as_ref() == Some(&path) =>
                 {
-                    tell(&found, &bytes, &input)
+                    to_outcome(&found, &bytes, &input)
                 }
                 // The meaning of the path has just changed.
                 (_, Action::Resource { .. }) | (Some(_), Action::Read(_)) => {
-                    Err(another(&input.path))
+                    Err(path_replaced(&input.path))
                 }
                 (Some(found), _) => {
                     let bytes = reader.bytes(&found);
-                    tell(&found, &bytes.map_err(|it| unreadable(&input.path, &it))?, &input)
+                    to_outcome(&found, &bytes.map_err(|it| read_failure(&input.path, &it))?, &input)
                 }
                 (None, action) => {
                     let Input { path, offset, limit } = &input;
-                    let passed = if let Action::Read(it) = &action { Some(&**it) } else { None };
-                    read(&reader.roots, path, *offset, *limit, passed)
+                    let authorized =
+                        if let Action::Read(it) = &action { Some(&**it) } else { None };
+                    read(&reader.roots, path, *offset, *limit, authorized)
                 }
             }
         }))
@@ -153,17 +154,21 @@ impl Tool for ReadFile {
 }
 
 impl Reader {
-    fn active(&self) -> Arc<Active> {
-        Active::current().unwrap_or_else(|| self.active.clone())
+    fn active(&self) -> Arc<ActiveSkills> {
+        ActiveSkills::current().unwrap_or_else(|| self.active.clone())
     }
 
     /// Finds the resource that a path means. `None` if no active skill has one; an outcome if
     /// several have.
-    fn find(&self, active: &Active, path: &str) -> Result<Option<ActiveResource>, Box<Outcome>> {
+    fn find(
+        &self,
+        active: &ActiveSkills,
+        path: &str,
+    ) -> Result<Option<ActiveResource>, Box<Outcome>> {
         let skills = active.skills();
         let mut found = MEANINGS
             .iter()
-            .map(|it| all(&skills, path, *it))
+            .map(|it| find_all(&skills, path, *it))
             .find(|it| !it.is_empty())
             .unwrap_or_default();
         if let [_, _, ..] = &found[..] {
@@ -180,36 +185,40 @@ impl Reader {
     fn bytes(&self, found: &ActiveResource) -> Result<Arc<[u8]>, prowess::ReadError> {
         let key = (found.skill.origin.path.clone(), found.resource.clone());
         let (now, stamp) = ((self.clock)(), found.stamp());
-        if let Some(kept) = self
-            .kept()
+        if let Some(cached) = self
+            .cache()
             .get(&key)
-            .filter(|it: &&CachedFile| it.stamp == stamp && now < it.made + LIFETIME)
+            .filter(|it: &&CachedFile| it.stamp == stamp && now < it.read_at + LIFETIME)
         {
-            return Ok(kept.bytes.clone());
+            return Ok(cached.bytes.clone());
         }
         let bytes: Arc<[u8]> = found.skill.read(&found.resource)?.into();
-        let mut kept = self.kept();
-        kept.retain(|_, it| now < it.made + LIFETIME);
-        let held: usize = kept.values().map(|it| it.bytes.len()).sum();
-        if held + bytes.len() > MAX_BYTES {
-            kept.clear();
+        let mut cached = self.cache();
+        cached.retain(|_, it| now < it.read_at + LIFETIME);
+        let size: usize = cached.values().map(|it| it.bytes.len()).sum();
+        if size + bytes.len() > MAX_BYTES {
+            cached.clear();
         }
         if bytes.len() <= MAX_BYTES {
-            kept.insert(key, CachedFile { bytes: bytes.clone(), stamp, made: now });
+            cached.insert(key, CachedFile { bytes: bytes.clone(), stamp, read_at: now });
         }
         Ok(bytes)
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<Key, CachedFile>> {
-        lock(&self.kept)
+    fn cache(&self) -> MutexGuard<'_, HashMap<Key, CachedFile>> {
+        lock(&self.cached)
     }
 }
 
-fn tell(found: &ActiveResource, bytes: &[u8], input: &Input) -> Result<Outcome, Box<Outcome>> {
+fn to_outcome(
+    found: &ActiveResource,
+    bytes: &[u8],
+    input: &Input,
+) -> Result<Outcome, Box<Outcome>> {
     let page = page(input.limit)?;
     let part = FileChunk::read(&mut io::Cursor::new(bytes), input.offset, page);
-    let part = part.expect("nothing stands between us and our memory");
-    let mut answer = about(&input.path, part.answer(bytes.len() as u64));
+    let part = part.expect("reading from memory cannot fail");
+    let mut answer = with_path(&input.path, part.into_output(bytes.len() as u64));
     let (skill, resource) = (&*found.skill.manifest.name, &*found.resource);
     answer["skill"] = skill.into();
     answer["resource"] = resource.into();
@@ -221,7 +230,7 @@ fn tell(found: &ActiveResource, bytes: &[u8], input: &Input) -> Result<Outcome, 
     Ok(Outcome::ok(answer).with_typed(typed))
 }
 
-fn unreadable(path: &str, error: &prowess::ReadError) -> Box<Outcome> {
+fn read_failure(path: &str, error: &prowess::ReadError) -> Box<Outcome> {
     Box::new(Outcome::bad(OutcomeStatus::Failed, format!("cannot read `{path}`: {error}")))
 }
 
@@ -259,15 +268,17 @@ const MEANINGS: [Meaning; 4] = [
 ];
 
 /// Returns the resources that a path means in one way.
-fn all(skills: &[Skill], path: &str, means: Meaning) -> Vec<ActiveResource> {
+fn find_all(skills: &[Skill], path: &str, is_meant: Meaning) -> Vec<ActiveResource> {
     let path = path.trim_start_matches("./");
     skills
         .iter()
         .flat_map(|skill: &Skill| {
-            let meant = skill.resources().iter().filter(|it| means(skill, &it.path, path));
-            let found =
-                meant.map(|it| ActiveResource { skill: skill.clone(), resource: it.path.clone() });
-            found.collect::<Vec<_>>()
+            skill
+                .resources()
+                .iter()
+                .filter(|it| is_meant(skill, &it.path, path))
+                .map(|it| ActiveResource { skill: skill.clone(), resource: it.path.clone() })
+                .collect::<Vec<_>>()
         })
         .collect()
 }

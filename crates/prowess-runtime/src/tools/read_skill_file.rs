@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::{
     blocking,
-    file_operations::{about, page},
+    file_operations::{page, with_path},
     input, schema,
-    use_skill::unknown,
+    use_skill::unknown_skill,
 };
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     authorizer::Authorizer,
     content::FileChunk,
     outcome::{Outcome, OutcomeStatus},
@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug)]
 pub struct ReadSkillFile {
     /// The library of the skills.
-    pub active: Arc<Active>,
+    pub active: Arc<ActiveSkills>,
     /// Decides on the disclosure of a skill.
     pub authorizer: Arc<Authorizer>,
 }
@@ -38,7 +38,7 @@ pub struct ReadSkillFile {
 /// The input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = plain)]
+#[schemars(transform = simplify_numbers)]
 struct Input {
     /// The exact name of the skill
     name: String,
@@ -52,7 +52,7 @@ struct Input {
 }
 
 /// Removes the details of numbers from the schema.
-fn plain(schema: &mut Schema) {
+fn simplify_numbers(schema: &mut Schema) {
     for name in ["offset", "limit"] {
         let properties = schema.get_mut("properties").and_then(|it| it.get_mut(name));
         if let Some(number) = properties.and_then(Value::as_object_mut) {
@@ -81,17 +81,17 @@ impl Tool for ReadSkillFile {
 
     fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
-        let active = Active::current().unwrap_or_else(|| self.active.clone());
+        let active = ActiveSkills::current().unwrap_or_else(|| self.active.clone());
         let library = active.library();
         let skill = library.get(&input.name).filter(|it| it.manifest.is_active());
-        let skill = skill.ok_or_else(|| Box::new(unknown(&active, &input.name)))?;
+        let skill = skill.ok_or_else(|| Box::new(unknown_skill(&active, &input.name)))?;
         if let Some(refusal) = self.authorizer.why_withheld(skill) {
             return Err(refusal);
         }
         // Rules about an active skill apply to reading its files.
         active.activate(&input.name);
         let path = input.path.strip_prefix("./").unwrap_or(&input.path);
-        let bytes = read(skill, path).map_err(|error| unread(skill, &input.path, &error))?;
+        let bytes = read(skill, path).map_err(|error| read_failure(skill, &input.path, &error))?;
         let folder = skill.absolute_folder().unwrap_or_else(|| skill.folder().to_owned());
         Ok(Action::Resource { path: folder.join(path), bytes: bytes.into() })
     }
@@ -100,12 +100,13 @@ impl Tool for ReadSkillFile {
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
             let Action::Resource { bytes, .. } = action else {
-                return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is read")));
+                let message = "the call is not authorized for this file";
+                return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)));
             };
             let page = page(input.limit)?;
             let part = FileChunk::read(&mut io::Cursor::new(&bytes), input.offset, page);
-            let part = part.expect("nothing stands between us and our memory");
-            let output = about(&input.path, part.answer(bytes.len() as u64));
+            let part = part.expect("reading from memory cannot fail");
+            let output = with_path(&input.path, part.into_output(bytes.len() as u64));
             let part = SkillFilePart::deserialize(&output).expect("it has the fields of a part");
             Ok(Outcome::ok(output).with_typed(ToolOutput::SkillFile(part)))
         }))
@@ -124,7 +125,7 @@ fn read(skill: &Skill, path: &str) -> Result<Vec<u8>, ReadError> {
     }
 }
 
-fn unread(skill: &Skill, path: &str, error: &ReadError) -> Box<Outcome> {
+fn read_failure(skill: &Skill, path: &str, error: &ReadError) -> Box<Outcome> {
     if !matches!(error, ReadError::NoSuchResource { .. }) {
         return Box::new(Outcome::error(OutcomeStatus::Failed, error));
     }

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{input, schema, use_skill::unknown};
+use super::{input, schema, use_skill::unknown_skill};
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     blocking::blocking,
     entry::SkillRecord,
     executor::{Delivery, Executor},
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug)]
 pub struct RunSkill {
     /// The active skills, and their library.
-    pub active: Arc<Active>,
+    pub active: Arc<ActiveSkills>,
     /// The executor.
     pub executor: Executor,
 }
@@ -72,9 +72,8 @@ impl Tool for RunSkill {
         let entry = SkillRecord::of(skill).and_then(SkillRecord::with_files);
         let entry = entry.map_err(|it| Outcome::from(&it))?;
         if let Definition::Instruction { .. } = entry.definition {
-            let message =
-                format!("the skill `{}` is an instruction, which nothing runs", input.name);
-            let hint = "`use_skill` loads it; `script` names one of its scripts to run";
+            let message = format!("the skill `{}` is an instruction and cannot be run", input.name);
+            let hint = "load it with `use_skill`, or pass one of its scripts as `script`";
             return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)));
         }
         Ok(Action::Execute(Box::new(entry)))
@@ -88,7 +87,9 @@ impl Tool for RunSkill {
         Box::pin(async move {
             let Ok(Input { name, script: Some(path), .. }) = input(given) else { return };
             if let Ok((skill, script)) = self.script(&name, &path).await {
-                self.executor.get_ready(&script, skill.absolute_folder().as_deref()).await;
+                self.executor
+                    .install_missing_packages(&script, skill.absolute_folder().as_deref())
+                    .await;
             }
         })
     }
@@ -102,13 +103,14 @@ impl RunSkill {
     async fn run(&self, action: Action, given: &Value) -> Result<Outcome, Box<Outcome>> {
         let Input { name, parameters, script: path, arguments } = input(given)?;
         let Action::Execute(entry) = action else {
-            return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is executed")));
+            let message = "the call is not authorized to execute a skill";
+            return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)));
         };
         let Some(path) = path else { return Ok(self.executor.execute(&entry, parameters).await) };
         let (skill, script) = self.script(&name, &path).await?;
         // The authorized script is the one that runs.
         if Subject::of(&script.entry).ok() != Subject::of(&entry).ok() {
-            let message = format!("`{path}` changed while it was asked whether it may run");
+            let message = format!("`{path}` changed while waiting for approval");
             return Err(Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again")));
         }
         let arguments = arguments.into_iter().map(OsString::from).collect();
@@ -118,11 +120,11 @@ impl RunSkill {
         let tried = self.executor.attempt_script(&script, arguments, parameters, delivery).await;
         let mut outcome = tried.unwrap_or_else(|error| Outcome::from(&error));
         if outcome.status == OutcomeStatus::Failed && outcome.hint.is_none() {
-            outcome.hint = self.executor.remedy(&script, skill.absolute_folder().as_deref());
+            outcome.hint = self.executor.install_hint(&script, skill.absolute_folder().as_deref());
         }
         if !outcome.files.is_empty() && outcome.message.is_none() {
             outcome.message =
-                Some("the files it wrote are gone; only what it prints is kept".to_owned());
+                Some("the files it wrote were discarded; only its output is kept".to_owned());
         }
         Ok(outcome)
     }
@@ -135,13 +137,13 @@ impl RunSkill {
     }
 
     fn library(&self) -> Arc<Library> {
-        Active::current().unwrap_or_else(|| self.active.clone()).library()
+        ActiveSkills::current().unwrap_or_else(|| self.active.clone()).library()
     }
 
     /// Finds an enabled skill that a model may use.
     fn skill<'l>(&self, library: &'l Library, name: &str) -> Result<&'l Skill, Box<Outcome>> {
         let skill = library.get(name).filter(|it| it.manifest.is_for_models());
-        skill.ok_or_else(|| Box::new(unknown(&self.active, name)))
+        skill.ok_or_else(|| Box::new(unknown_skill(&self.active, name)))
     }
 }
 

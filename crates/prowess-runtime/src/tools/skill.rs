@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The maximum length of a name for all models.
-const LONGEST: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// A skill as a tool. An instruction is returned; any other type is executed.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ fn tool_name(skill: &str, taken: &BTreeSet<String>) -> String {
         .collect();
     let mut names = (1..).map(|number: usize| {
         let number = if number == 1 { String::new() } else { format!("_{number}") };
-        let cut = whole.len().min(LONGEST - number.len());
+        let cut = whole.len().min(MAX_NAME - number.len());
         format!("{}{number}", &whole[..cut])
     });
     names.find(|it| !taken.contains(it)).expect("there are more numbers than tools")
@@ -84,7 +84,7 @@ impl Tool for SkillTool {
             (Definition::Instruction { .. }, "") => {
                 format!("Reference guide for {}", manifest.name).into()
             }
-            (_, "") => format!("Executes the skill {}", manifest.name).into(),
+            (_, "") => format!("Run the skill {}", manifest.name).into(),
             (_, description) => defused(&visible(description)).into_owned().into(),
         }
     }
@@ -98,7 +98,7 @@ impl Tool for SkillTool {
     }
 
     fn action(&self, input: &Value) -> Result<Action, Box<Outcome>> {
-        parameters(input.clone())?;
+        parse_parameters(input.clone())?;
         let entry = self.entry.clone().with_files().map_err(|it| Outcome::from(&it))?;
         Ok(Action::of(entry))
     }
@@ -119,7 +119,7 @@ impl SkillTool {
     /// Executes the skill, or returns its instructions.
     fn run<'a>(&'a self, entry: Cow<'a, SkillRecord>, input: Value) -> ToolFuture<'a> {
         Box::pin(async move {
-            match (&entry.definition, parameters(input)) {
+            match (&entry.definition, parse_parameters(input)) {
                 (_, Err(outcome)) => *outcome,
                 (Definition::Instruction { content }, Ok(_)) => {
                     let manifest = &entry.manifest;
@@ -137,14 +137,14 @@ impl SkillTool {
 }
 
 /// Parses the parameters of a skill; `null` means none.
-fn parameters(input: Value) -> Result<Map<String, Value>, Box<Outcome>> {
+fn parse_parameters(input: Value) -> Result<Map<String, Value>, Box<Outcome>> {
     match input {
         Value::Object(parameters) => Ok(parameters),
         Value::Null => Ok(Map::new()),
         _ => {
             let outcome =
-                Outcome::bad(OutcomeStatus::Invalid, "the input of a skill is not an object");
-            Err(outcome.hint("give an object with its parameters, such as `{}`").into())
+                Outcome::bad(OutcomeStatus::Invalid, "the input of a skill must be an object");
+            Err(outcome.hint("pass an object with its parameters, such as `{}`").into())
         }
     }
 }

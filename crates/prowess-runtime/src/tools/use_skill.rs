@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{blocking, input, schema};
 use crate::{
-    active::Active,
+    active::ActiveSkills,
     entry::SkillRecord,
     outcome::{Outcome, OutcomeStatus},
     skill_folder::SkillFolder,
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub struct UseSkill {
     /// The active skills.
-    pub active: Arc<Active>,
+    pub active: Arc<ActiveSkills>,
 }
 
 impl Tool for UseSkill {
@@ -45,9 +45,9 @@ impl Tool for UseSkill {
         let library = active.library();
         // Only people may activate skills that are hidden from models.
         let skill = library.get(&name).filter(|it| it.manifest.is_for_models());
-        let skill = skill.ok_or_else(|| Box::new(unknown(&active, &name)))?;
+        let skill = skill.ok_or_else(|| Box::new(unknown_skill(&active, &name)))?;
         let entry =
-            SkillRecord::for_disclosure(skill).map_err(|error| unreadable(&name, &error))?;
+            SkillRecord::for_disclosure(skill).map_err(|error| read_failure(&name, &error))?;
         Ok(Action::Disclose(Box::new(entry)))
     }
 
@@ -62,32 +62,33 @@ impl Tool for UseSkill {
 }
 
 impl UseSkill {
-    fn active(&self) -> Arc<Active> {
-        Active::current().unwrap_or_else(|| self.active.clone())
+    fn active(&self) -> Arc<ActiveSkills> {
+        ActiveSkills::current().unwrap_or_else(|| self.active.clone())
     }
 }
 
 /// Activates the authorized skill, and returns exactly that.
 fn activate(
-    active: &Active,
+    active: &ActiveSkills,
     action: Action,
     input: &UseSkillInput,
 ) -> Result<Outcome, Box<Outcome>> {
     let library = active.library();
     let (Action::Disclose(entry), Some(skill)) = (action, library.get(&input.name)) else {
         // It was just removed.
-        return Err(Box::new(unknown(active, &input.name)));
+        return Err(Box::new(unknown_skill(active, &input.name)));
     };
     let Definition::Instruction { content } = &entry.definition else {
-        return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is told")));
+        let message = format!("the skill `{}` is not an instruction: run it instead", input.name);
+        return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)));
     };
     let folder = skill.absolute_folder().map(SkillFolder::from);
     if skill.manifest != entry.manifest || folder != entry.folder {
-        let message = format!("the skill `{}` has changed in this moment", input.name);
+        let message = format!("the skill `{}` changed while waiting for approval", input.name);
         return Err(Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again")));
     }
     let used = UsedSkill::of(&skill.holding(content));
-    let used = used.map_err(|error| unreadable(&input.name, &error))?;
+    let used = used.map_err(|error| read_failure(&input.name, &error))?;
     active.activate(&input.name);
     match &used {
         UsedSkill::Found { name, folder, instructions, resources } => {
@@ -99,16 +100,16 @@ fn activate(
             });
             Ok(Outcome::ok(output).with_typed(ToolOutput::UsedSkill(used)))
         }
-        UsedSkill::NotFound { .. } => Err(Box::new(unknown(active, &input.name))),
+        UsedSkill::NotFound { .. } => Err(Box::new(unknown_skill(active, &input.name))),
     }
 }
 
-fn unreadable(name: &str, error: &ReadError) -> Box<Outcome> {
+fn read_failure(name: &str, error: &ReadError) -> Box<Outcome> {
     let message = format!("cannot read the skill `{name}`: {error}");
     Box::new(Outcome::bad(OutcomeStatus::Failed, message))
 }
 
-pub(super) fn unknown(active: &Active, name: &str) -> Outcome {
+pub(super) fn unknown_skill(active: &ActiveSkills, name: &str) -> Outcome {
     let library = active.library();
     let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("skill `{name}` not found"));
     let given = library.skills().map(|it| &it.manifest).filter(|it| it.is_for_models());

@@ -12,12 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Library, Memory, Options, Scope};
+use prowess::{Library, Memory, Options, Scope, mcp_clients};
 use prowess_runtime::{
     Action, Outcome, OutcomeStatus, Tool as _,
     policy::Roots,
     sandbox::Root,
-    skill::Active,
+    skill::ActiveSkills,
     tools::{FileOperations, ReadFile},
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -300,7 +300,7 @@ mod files_inside_the_roots_are_read_written_and_listed {
             (json!({ "operation": "read", "path": "x", "limit": 262_145 }), "from 1 to 262144"),
             (json!({ "operation": "read", "path": "x", "offset": -1 }), "invalid value"),
             (json!({ "operation": "list", "path": ".", "limit": 1001 }), "from 1 to 1000"),
-            (json!({ "operation": "list", "path": ".", "offset": 1_000_000 }), "100000 at most"),
+            (json!({ "operation": "list", "path": ".", "offset": 1_000_000 }), "at most 100000"),
             (json!("read"), "invalid type"),
         ] {
             let outcome = call(&tool, input.clone());
@@ -614,6 +614,25 @@ mod nothing_leads_out_of_the_roots {
     }
 
     #[test]
+    fn no_tool_writes_the_mcp_servers_of_a_project() {
+        let files: Vec<&str> = mcp_clients().iter().flat_map(|it| it.1.project).copied().collect();
+        assert!(files.len() > 10);
+        let mcp = "{\"mcpServers\": {}}";
+        let world =
+            files.iter().fold(World::new(), |it, path| it.file(format!("work/{path}"), mcp));
+        let tool = tool(&world);
+        for path in files {
+            for path in [path.to_owned(), path.to_uppercase(), format!("sub/{path}")] {
+                let outcome = write(&tool, &path, "{}");
+                assert_eq!(outcome.status, OutcomeStatus::Refused, "{path}");
+                assert!(outcome.message.unwrap().contains("protected"), "{path}");
+            }
+            assert_eq!(content(&tool, path), mcp);
+        }
+        assert!(!world.path("work/sub").exists());
+    }
+
+    #[test]
     fn what_the_host_withholds_is_in_no_root() {
         let world = World::new()
             .file("work/state/own/book.json", "approved")
@@ -790,7 +809,7 @@ mod what_skills_bring_is_found_by_its_name {
 
     /// Creates the tool for the library of a world, with these skills active.
     fn reader(world: &World, skills: &[&str]) -> ReadFile {
-        let active = Active::new(Arc::new(Arc::new(world.load())));
+        let active = ActiveSkills::new(Arc::new(Arc::new(world.load())));
         for skill in skills {
             assert!(active.activate(skill), "{skill}");
         }
@@ -831,7 +850,7 @@ mod what_skills_bring_is_found_by_its_name {
         // A bundled skill is not on disk, but still has a folder.
         let options = prowess::Options { sources: vec![prowess::bundled()], ..Default::default() };
         let bundled = Arc::new(prowess::Library::load(&options).unwrap());
-        let active = Active::new(Arc::new(bundled));
+        let active = ActiveSkills::new(Arc::new(bundled));
         assert!(active.activate("create-pr"));
         let tool = ReadFile::new(Arc::new(active), roots(&world));
         let read = output(told(&tool, "bundled/create-pr/scripts/gather.sh"));
@@ -862,7 +881,7 @@ mod what_skills_bring_is_found_by_its_name {
         let tool = reader(&world, &[]);
         assert_eq!(told(&tool, "scripts/run.sh").status, OutcomeStatus::NotFound);
         let live_library = Arc::new(prowess::LiveLibrary::start(&world.options()).unwrap());
-        let active = Arc::new(Active::new(live_library.clone()));
+        let active = Arc::new(ActiveSkills::new(live_library.clone()));
         assert!(!active.activate("off") && !active.activate("unknown"));
         assert!(active.activate("deploy") && active.activate("project:deploy"));
         assert_eq!(active.skills().len(), 1);
@@ -902,7 +921,7 @@ mod what_skills_bring_is_found_by_its_name {
         ];
         let source = Arc::new(Counting::new(Memory::new(Scope::Project, "memory", files)));
         let options = Options { sources: vec![source.clone()], ..Options::default() };
-        let active = Active::new(Arc::new(Arc::new(Library::load(&options).unwrap())));
+        let active = ActiveSkills::new(Arc::new(Arc::new(Library::load(&options).unwrap())));
         assert!(active.activate("one"));
         let clock = Arc::new(std::sync::Mutex::new(Instant::now()));
         let now = clock.clone();

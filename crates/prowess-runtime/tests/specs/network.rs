@@ -251,7 +251,7 @@ mod a_script_reaches_nobody_else {
             let outcome = run(best(), proxy, &script);
             assert_eq!(output(&outcome), "403", "{address:?} {outcome:#?}");
             let refused = outcome.network[0].refused.as_ref().unwrap();
-            assert!(refused.contains("host `good.test` leads to"), "{refused}");
+            assert!(refused.contains("host `good.test` resolves to"), "{refused}");
         }
         assert_eq!(server.connections(), 0);
         let with_address = [&*host, "127.0.0.1"];

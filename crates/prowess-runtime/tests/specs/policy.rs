@@ -12,7 +12,7 @@ use prowess_runtime::{
     Action, Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, SkillRecord, Tool,
     approval::{ActionRequest, ApproveAll, Approver, ApproverFuture, ApproverReply, Question},
     policy::{AllowedToolsMode, Approvals, Decision, PolicyRule, Roots},
-    skill::Active,
+    skill::ActiveSkills,
     tools::{ReadFile, UseSkill},
 };
 use serde_json::{Value as Json, json};
@@ -282,7 +282,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
         let changes: [Change; 7] = [
             ("+rm x", |it| fs::write(it.join("run.sh"), "echo one\nrm x\n").unwrap()),
             ("new.sh is new", |it| fs::write(it.join("new.sh"), "x").unwrap()),
-            ("run.sh is gone", |it| fs::remove_file(it.join("run.sh")).unwrap()),
+            ("run.sh was removed", |it| fs::remove_file(it.join("run.sh")).unwrap()),
             ("run.sh has changed, mode 644 → 755", |it| {
                 fs::set_permissions(it.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
             }),
@@ -388,7 +388,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
             .document("check", "---\nname: check\ndescription: d\ntype: script\n---\nPush it.\n\n```sh\ntrue\n```\n");
         world.write("skills/deploy/notes.md", "Push it.");
         let library = Arc::new(Library::load(&world.options()).unwrap());
-        let active = Arc::new(Active::new(Arc::new(library)));
+        let active = Arc::new(ActiveSkills::new(Arc::new(library)));
         active.activate("deploy");
         let use_skill = UseSkill { active: active.clone() };
         let read_file = ReadFile::new(active, Arc::new(Roots::new(Vec::new())));

@@ -67,7 +67,7 @@ fn own_stages() -> Vec<Stage> {
         LazyLock::new(|| Stage::new(SandboxLevel::Strong).sandbox().probe());
     assert_ne!(GIVEN.level, SandboxLevel::None, "nothing can be shown here: {GIVEN:#?}");
     let given =
-        |name: &str| GIVEN.checks.iter().any(|it| it.name == name && it.given == Some(true));
+        |name: &str| GIVEN.checks.iter().any(|it| it.name == name && it.supported == Some(true));
     let mut stages = Vec::new();
     if GIVEN.level == SandboxLevel::Strong {
         stages.push(Stage::new(SandboxLevel::Strong));
@@ -125,7 +125,7 @@ impl Stage {
         };
         let sandbox = Sandbox::new(launcher, SandboxLevel::Landlock);
         if self.level == SandboxLevel::None {
-            sandbox.without()
+            sandbox.unconfined()
         } else {
             sandbox.at_most(self.level)
         }
@@ -1127,7 +1127,7 @@ mod nobody_of_a_run_is_left {
             let outcome = stage.run_job(job);
             assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{stage:?} {outcome:?}");
             assert_eq!(alive(&word), 0, "{stage:?}");
-            assert_eq!(outcome.message.as_deref(), Some("it took longer than 0.5 s"));
+            assert_eq!(outcome.message.as_deref(), Some("timed out after 0.5 s"));
         }
     }
 
@@ -1445,7 +1445,7 @@ mod a_run_takes_no_more_than_its_limits {
             let outcome =
                 stage.run_job(Job { limits, ..stage.job(&format!("echo hello; sleep {word}")) });
             assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{stage:?} {outcome:?}");
-            assert_eq!(outcome.message.as_deref(), Some("it printed nothing for 2 s"));
+            assert_eq!(outcome.message.as_deref(), Some("no output for 2 s"));
             assert_eq!(outcome.stdout.unwrap().text, "hello\n");
             assert_eq!(alive(&word), 0);
         }
@@ -1457,7 +1457,7 @@ mod a_run_takes_no_more_than_its_limits {
             let limits = RunLimits { cpu: Duration::from_secs(1), ..RunLimits::default() };
             let outcome = stage.run_job(Job { limits, ..stage.job("while :; do :; done") });
             assert_eq!(outcome.status, OutcomeStatus::Killed, "{stage:?} {outcome:?}");
-            assert_eq!(outcome.message.as_deref(), Some("it used more than 1 s of processor time"));
+            assert_eq!(outcome.message.as_deref(), Some("used more than 1 s of CPU time"));
         }
     }
 
@@ -1480,7 +1480,7 @@ mod a_run_takes_no_more_than_its_limits {
             for script in [many, &many.replace("$x", &format!("{}; $x", hide()))] {
                 let outcome = stage.run_job(Job { limits, ..stage.job(script) });
                 let said = outcome.message.as_deref();
-                assert_eq!(said, Some("it used more than 512 MiB of memory"), "{stage:?} {script}");
+                assert_eq!(said, Some("used more than 512 MiB of memory"), "{stage:?} {script}");
             }
         }
     }
@@ -1616,7 +1616,7 @@ python3 x.py"
             let limits = RunLimits { memory: 512 * MIB, timeout: LONG, ..RunLimits::default() };
             let outcome = stage.run_job(Job { limits, ..stage.job(&script) });
             let said = outcome.message.as_deref();
-            assert_eq!(said, Some("it used more than 512 MiB of memory"), "{stage:?} {outcome:?}");
+            assert_eq!(said, Some("used more than 512 MiB of memory"), "{stage:?} {outcome:?}");
             assert_eq!(stage.run(larger).exit_code, Some(1), "{stage:?}");
         }
     }
@@ -1657,7 +1657,7 @@ python3 x.py"
                 let outcome = stage.run_job(Job { limits, ..stage.job(script) });
                 assert_eq!(outcome.status, OutcomeStatus::Killed, "{stage:?} {script} {outcome:?}");
                 let said = outcome.message.as_deref();
-                assert_eq!(said, Some("it wrote more than 4 MiB of files"), "{stage:?}");
+                assert_eq!(said, Some("wrote more than 4 MiB of files"), "{stage:?}");
             }
         }
     }
@@ -1699,7 +1699,7 @@ python3 x.py; echo all"
             for script in &ways {
                 let outcome = stage.run_job(Job { limits, ..stage.job(script) });
                 let said = outcome.message.as_deref();
-                assert_eq!(said, Some("it wrote more than 16 MiB of files"), "{stage:?} {script}");
+                assert_eq!(said, Some("wrote more than 16 MiB of files"), "{stage:?} {script}");
                 assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?} {script}");
             }
         }
@@ -1735,7 +1735,7 @@ python3 x.py";
             let outcome = stage.run(script);
             assert_eq!(outcome.status, OutcomeStatus::Killed, "{stage:?} {outcome:?}");
             let said = outcome.message.unwrap();
-            assert!(said.starts_with("its memory and files could not be counted"), "{said}");
+            assert!(said.starts_with("memory and files could not be measured"), "{said}");
         }
     }
 
@@ -1915,7 +1915,7 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
         let machines: [(&[&[Lack]], &str, &str); 4] = [
             (
                 &[NO_NAMESPACES, NO_LANDLOCK],
-                "make namespaces: operation not permitted",
+                "create namespaces: operation not permitted",
                 "namespaces",
             ),
             (&[NO_NAMESPACES, LANDLOCK_OFF], "use Landlock: operation not supported", "namespaces"),
@@ -1973,7 +1973,8 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
 
     #[test]
     fn running_without_a_sandbox_has_to_be_asked_for() {
-        let poor = poor(&[NO_NAMESPACES, NO_LANDLOCK, NO_FILTER], SandboxLevel::Strong).without();
+        let poor =
+            poor(&[NO_NAMESPACES, NO_LANDLOCK, NO_FILTER], SandboxLevel::Strong).unconfined();
         let word = unique();
         let script = format!("env | grep -c CARGO; setsid sleep {word} & sleep {word}");
         let limits = RunLimits { timeout: Duration::from_millis(300), ..RunLimits::default() };

@@ -606,8 +606,14 @@ mod one_connection_of_the_host_is_left_as_it_was {
                 reached("the first has the connection", || host.is_taken()).await;
                 call(&asked, "SELECT 1", &[]).await
             });
-            assert_eq!(statuses(&first), (OutcomeStatus::TimedOut, "it was stopped after 3000 ms"));
-            assert_eq!(statuses(&second), (OutcomeStatus::TimedOut, "it was stopped after 300 ms"));
+            assert_eq!(
+                statuses(&first),
+                (OutcomeStatus::TimedOut, "the statement timed out after 3000 ms")
+            );
+            assert_eq!(
+                statuses(&second),
+                (OutcomeStatus::TimedOut, "the statement timed out after 300 ms")
+            );
             assert_eq!(rows(host.read("SELECT 1").await), json!([[1]]));
         }
     }
@@ -761,7 +767,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
 
         for host in [&postgres, &mariadb] {
             let message =
-                "the connection was given up, because a statement on it could not be cleared away";
+                "the connection was closed, because it could not be restored after a statement";
             assert_eq!(statuses(&host.read("SELECT 1").await), (OutcomeStatus::Failed, message));
         }
         assert!(pg.lock().await.is_none() && my.lock().await.is_none());
@@ -1415,7 +1421,7 @@ mod a_statement_is_bounded {
                 let outcome = call(&brief(stage.tool(Access::Read), 300), sql, &[]).await;
                 assert_eq!(
                     statuses(&outcome),
-                    (OutcomeStatus::TimedOut, "it was stopped after 300 ms"),
+                    (OutcomeStatus::TimedOut, "the statement timed out after 300 ms"),
                     "{}: {sql}",
                     stage.name
                 );

@@ -704,7 +704,7 @@ mod defaults_are_added_once {
     fn defaults_come_with_all_their_resources() {
         let world = World::new();
         let added = store(&world).ensure_defaults(&*bundled()).unwrap();
-        let all = tree(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../skills")));
+        let all = tree(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../prowess/skills")));
         let visible = |path: &&String| !path.split('/').any(|it| it.starts_with('.'));
         let wanted: Vec<_> = all.keys().filter(visible).collect();
         let made = tree(&world.path("skills"));

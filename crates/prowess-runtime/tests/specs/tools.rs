@@ -13,7 +13,7 @@ use prowess_runtime::{
     Action, Authorizer, DenyAll, Outcome, OutcomeStatus, Policy, Tool, Toolbox,
     policy::{Decision, PolicyRule, Roots},
     sandbox::Root,
-    skill::Active,
+    skill::ActiveSkills,
     tool::{ToolFormat, ToolFuture},
     toolbox::Calls,
     tools::{ReadFile, UseSkill},
@@ -237,7 +237,7 @@ mod a_call_passes_the_gate_first {
     #[tokio::test]
     async fn the_gate_knows_which_skills_are_active() {
         let world = World::new().skill("careful", "a").skill("other", "b");
-        let active = Arc::new(Active::new(Arc::new(Arc::new(world.load()))));
+        let active = Arc::new(ActiveSkills::new(Arc::new(Arc::new(world.load()))));
         let deny = PolicyRule {
             tool: Some("one".to_owned()),
             skill: Some("careful".to_owned()),
@@ -356,7 +356,7 @@ mod a_skill_is_taken_up_by_its_name {
     use super::*;
 
     fn using(world: &World) -> Toolbox {
-        let active = Arc::new(Active::new(Arc::new(Arc::new(world.load()))));
+        let active = Arc::new(ActiveSkills::new(Arc::new(Arc::new(world.load()))));
         let roots = Arc::new(Roots::new(vec![Root::open(&world.path("home")).unwrap()]));
         Toolbox::new(authorizer(Policy::default()))
             .with(Arc::new(UseSkill { active: active.clone() }))

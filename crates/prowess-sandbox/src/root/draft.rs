@@ -3,7 +3,7 @@
 use std::{
     ffi::{CStr, OsStr, OsString},
     fs::File,
-    io::Write as _,
+    io::{self, Write as _},
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::ffi::OsStrExt as _,
@@ -12,14 +12,14 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid, XattrFlags},
+    fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Stat, Uid, XattrFlags},
     io::Errno,
 };
 
-use super::{FILE, RootError, failed, kind, open_name};
+use super::{FILE, RootError, kind, open_name};
 
-/// A complete file under a temporary name. Removed when it is dropped before it is kept, and locked
-/// as long as its writer lives.
+/// A complete file under a temporary name. Removed when it is dropped before it is committed, and
+/// locked as long as its writer lives.
 pub(super) struct Draft<'d> {
     directory: &'d OwnedFd,
     draft: Option<OsString>,
@@ -35,40 +35,46 @@ impl<'d> Draft<'d> {
         path: &'d Path,
         bytes: &[u8],
     ) -> Result<Self, RootError> {
-        let failed = |errno| failed(path, errno);
         let old = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if kind(&stat) == FileType::RegularFile => Some(stat),
             Ok(_) => return Err(RootError::NotRegular { path: path.to_owned() }),
             Err(Errno::NOENT) => None,
-            Err(errno) => return Err(failed(errno)),
+            Err(errno) => return Err(RootError::io(path, errno)),
         };
-        let (draft, file) = create(directory, name).map_err(failed)?;
+        let (draft, file) = create(directory, name).map_err(|errno| RootError::io(path, errno))?;
         let mut draft = Self { directory, draft: Some(draft), name, path, file };
-        if let Some(old) = old {
-            // A user who may write a file may not always change its owner.
-            let owner = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-            let _ = rustix::fs::fchown(&draft.file, Some(owner.0), Some(owner.1));
-            rustix::fs::fchmod(&draft.file, Mode::from(old.st_mode & 0o777)).map_err(failed)?;
-            draft.take_attributes();
-        }
-        let io = |source| RootError::Io { path: path.to_owned(), source };
-        draft.file.write_all(bytes).map_err(io)?;
-        draft.file.sync_all().map_err(io)?;
+        draft.fill(old, bytes).map_err(|error| RootError::io(path, error))?;
         Ok(draft)
     }
 
+    /// Writes the content, with the owner, permissions and attributes of the old file.
+    fn fill(&mut self, old: Option<Stat>, bytes: &[u8]) -> io::Result<()> {
+        if let Some(old) = old {
+            // A user who may write a file may not always change its owner.
+            let owner = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+            let _ = rustix::fs::fchown(&self.file, Some(owner.0), Some(owner.1));
+            rustix::fs::fchmod(&self.file, Mode::from(old.st_mode & 0o777))?;
+            self.copy_attributes();
+        }
+        self.file.write_all(bytes)?;
+        self.file.sync_all()
+    }
+
     /// Replaces the file with it.
-    pub(super) fn keep(mut self) -> Result<(), RootError> {
-        let failed = |errno| failed(self.path, errno);
-        let draft = self.draft.as_ref().expect("a draft has a name until it is kept");
-        rustix::fs::renameat(self.directory, draft, self.directory, self.name).map_err(failed)?;
+    pub(super) fn commit(mut self) -> Result<(), RootError> {
+        self.replace().map_err(|errno| RootError::io(self.path, errno))
+    }
+
+    fn replace(&mut self) -> Result<(), Errno> {
+        let draft = self.draft.as_ref().expect("a draft has a name until it is committed");
+        rustix::fs::renameat(self.directory, draft, self.directory, self.name)?;
         self.draft = None;
-        rustix::fs::fsync(self.directory).map_err(failed)
+        rustix::fs::fsync(self.directory)
     }
 
     /// Copies the extended attributes of the old file, including access control lists, as far as
     /// the file system supports them and we are permitted.
-    fn take_attributes(&self) {
+    fn copy_attributes(&self) {
         let Ok(old) = open_name(self.directory.as_fd(), self.name, FILE) else { return };
         let mut names = vec![0_u8; rustix::fs::flistxattr_query(&old).unwrap_or(0)];
         let Ok(length) = rustix::fs::flistxattr(&old, &mut names) else { return };
@@ -135,7 +141,7 @@ fn create(directory: &OwnedFd, name: &OsStr) -> Result<(OsString, File), Errno> 
 /// Returns a hidden, unguessable name.
 fn draft_name(name: &OsStr) -> Result<OsString, Errno> {
     let mut random = [0_u8; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    getrandom::fill(&mut random).map_err(|_| Errno::IO)?;
     let (start, end) = affixes(name);
     Ok(format!("{start}{:016x}{end}", u64::from_ne_bytes(random)).into())
 }

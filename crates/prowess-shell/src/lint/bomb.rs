@@ -20,7 +20,7 @@ struct Starts {
 const ITSELF: &str = "$0";
 
 /// Finds a function that starts itself without end: its name and line. Every step uses `fuel`.
-pub(super) fn bomb(script: &ShellScript, fuel: &mut usize) -> Option<(String, usize)> {
+pub(super) fn find_bomb(script: &ShellScript, fuel: &mut usize) -> Option<(String, usize)> {
     let mut functions = BTreeMap::new();
     let mut own = read(script, false, &mut functions);
     own.line = 1;
@@ -69,7 +69,7 @@ fn read(
         let names: Vec<String> = pipeline.commands.iter().filter_map(name).collect();
         let mut calls: BTreeSet<String> = names.iter().cloned().collect();
         for command in &pipeline.commands {
-            let inner = inside(command, is_conditional, functions);
+            let inner = read_compound(command, is_conditional, functions);
             calls.extend(inner.calls);
             starts.together.extend(inner.together);
         }
@@ -86,7 +86,7 @@ fn read(
 }
 
 /// Walks through a compound command; the commands of a function are recorded under its name.
-fn inside(
+fn read_compound(
     command: &ShellCommand,
     is_conditional: bool,
     functions: &mut BTreeMap<String, Starts>,
@@ -95,7 +95,7 @@ fn inside(
     match &command.kind {
         CommandKind::Simple { .. } => {}
         CommandKind::Function { name, body } => {
-            let mut own = inside(body, false, functions);
+            let mut own = read_compound(body, false, functions);
             own.calls.extend(self::name(body));
             own.line = command.line;
             functions.insert(name.literal().unwrap_or_default(), own);

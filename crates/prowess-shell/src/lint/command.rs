@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    parser::{is_name, parse, unescaped},
+    parser::{is_name, parse, unescape},
     script::{
         CommandKind, CompoundKind, ListOperator, Redirect, RedirectKind, ShellCommand, ShellScript,
         Word,
@@ -69,16 +69,16 @@ impl Default for Walker {
 
 impl Walker {
     /// Walks through a script with its functions.
-    pub(super) fn whole(&mut self, script: &ShellScript) -> Walk {
-        if let Some((name, line)) = bomb::bomb(script, &mut self.fuel) {
+    pub(super) fn walk(&mut self, script: &ShellScript) -> Walk {
+        if let Some((name, line)) = bomb::find_bomb(script, &mut self.fuel) {
             return Err(Hazard { kind: HazardKind::ForkBomb, line, command: name });
         }
-        self.burn(1)?;
+        self.use_steps(1)?;
         self.script(script, &Stream::default())
     }
 
     /// Uses steps; a script that needs too many cannot be checked.
-    pub(super) fn burn(&mut self, steps: usize) -> Walk<()> {
+    pub(super) fn use_steps(&mut self, steps: usize) -> Walk<()> {
         self.fuel = self.fuel.saturating_sub(steps);
         if self.fuel == 0 {
             return Err(self.hazard(HazardKind::Obscure, &[]));
@@ -87,14 +87,14 @@ impl Walker {
     }
 
     /// Walks through the script of a substitution.
-    pub(super) fn nested(&mut self, script: &ShellScript) -> Walk {
-        self.apart(|it| it.script(script, &Stream::default()))
+    pub(super) fn walk_nested(&mut self, script: &ShellScript) -> Walk {
+        self.walk_apart(|it| it.script(script, &Stream::default()))
     }
 
     /// Walks through something that changes nothing outside, such as a subshell.
-    fn apart(&mut self, walk: impl FnOnce(&mut Self) -> Walk) -> Walk {
+    fn walk_apart(&mut self, walk: impl FnOnce(&mut Self) -> Walk) -> Walk {
         let (variables, directory) = (self.variables.clone(), self.directory.clone());
-        self.burn(variables.len())?;
+        self.use_steps(variables.len())?;
         let walked = walk(self);
         (self.variables, self.directory) = (variables, directory);
         walked
@@ -117,9 +117,9 @@ impl Walker {
     }
 
     fn command(&mut self, command: &ShellCommand, input: &Stream) -> Walk {
-        self.burn(1)?;
+        self.use_steps(1)?;
         self.line = command.line;
-        let input = &self.redirected(&command.redirects, input)?;
+        let input = &self.check_redirects(&command.redirects, input)?;
         match &command.kind {
             CommandKind::Simple { assignments, words } => {
                 for assignment in assignments {
@@ -134,7 +134,7 @@ impl Walker {
                 let name = name.literal().unwrap_or_default();
                 self.functions.insert(name, (**body).clone());
                 let arguments = std::mem::replace(&mut self.arguments, Value::text(UNKNOWN));
-                let walked = self.apart(|it| it.command(body, &Stream::default()));
+                let walked = self.walk_apart(|it| it.command(body, &Stream::default()));
                 self.arguments = arguments;
                 walked.map(|_| Stream::default())
             }
@@ -147,7 +147,7 @@ impl Walker {
                         let texts = fields.into_iter().map(|it| it.text).collect();
                         self.assign(name, Value { texts, is_list: false, is_foreign }, false);
                     }
-                    CompoundKind::Test => self.tested(words, input)?,
+                    CompoundKind::Test => self.check_test(words, input)?,
                     _ => drop(self.fields(words)?),
                 }
                 self.is_conditional |=
@@ -155,7 +155,7 @@ impl Walker {
                 let mut printed = Stream { text: Some(String::new()), is_foreign: false };
                 for body in bodies {
                     printed.add(match kind {
-                        CompoundKind::Subshell => self.apart(|it| it.script(body, input))?,
+                        CompoundKind::Subshell => self.walk_apart(|it| it.script(body, input))?,
                         _ => self.script(body, input)?,
                     });
                 }
@@ -166,23 +166,23 @@ impl Walker {
     }
 
     /// Checks the parts of `[[` as commands, for shells that do not know it.
-    fn tested(&mut self, words: &[Word], input: &Stream) -> Walk<()> {
-        let is_operator = |word: &Word| {
+    fn check_test(&mut self, words: &[Word], input: &Stream) -> Walk<()> {
+        let mut parts = words.split(|word: &Word| {
             word.literal().is_some_and(|it| matches!(&*it, "&&" | "||" | ";" | "|" | "&"))
-        };
-        for part in words.split(is_operator).skip(1) {
+        });
+        let first = parts.next().unwrap_or_default();
+        for part in parts {
             let fields = self.fields(part)?;
             self.run(&fields, input)?;
         }
-        let first = words.split(is_operator).next().unwrap_or_default();
         self.fields(first).map(drop)
     }
 
     /// Checks the redirections of a command; returns its input.
-    fn redirected(&mut self, redirects: &[Redirect], input: &Stream) -> Walk {
+    fn check_redirects(&mut self, redirects: &[Redirect], input: &Stream) -> Walk {
         let mut input = input.clone();
         for redirect in redirects {
-            let target = self.joined(&redirect.target)?;
+            let target = self.expand_unsplit(&redirect.target)?;
             match redirect.kind {
                 RedirectKind::Output if rules::is_disk(&self.absolute(&target.text)) => {
                     let sign = Field { text: ">".to_owned(), ..Field::default() };
@@ -206,7 +206,7 @@ impl Walker {
 
     /// Checks a command with its arguments; returns its output.
     fn run(&mut self, fields: &[Field], input: &Stream) -> Walk {
-        self.burn(1 + fields.len())?;
+        self.use_steps(1 + fields.len())?;
         let Some((first, arguments)) = fields.split_first() else { return Ok(Stream::default()) };
         let name = &*first.name();
         let passed = Stream { text: None, is_foreign: input.is_foreign };
@@ -228,10 +228,10 @@ impl Walker {
             "dd" => self.copy(fields, arguments)?,
             "eval" => {
                 let is_foreign = arguments.iter().any(|it| it.is_foreign);
-                return self.code(&texts(arguments), is_foreign, fields);
+                return self.code(&join_texts(arguments), is_foreign, fields);
             }
             "." | "source" => {
-                let stream = self.opened(arguments.first(), input);
+                let stream = self.file_content(arguments.first(), input);
                 return self.stream(&stream, fields);
             }
             "alias" | "trap" | "su" | "runuser" | "script" => {
@@ -240,7 +240,7 @@ impl Walker {
                     self.code(text, argument.is_foreign, fields)?;
                 }
             }
-            "cd" | "pushd" => self.go(arguments.first()),
+            "cd" | "pushd" => self.change_directory(arguments.first()),
             "popd" => self.directory = None,
             "read" | "mapfile" | "readarray" => {
                 for argument in arguments.iter().filter(|it| is_name(&it.text)) {
@@ -265,12 +265,12 @@ impl Walker {
                     self.arguments = Value { texts: items, is_list: true, is_foreign: false };
                 }
             }
-            "echo" | "printf" => return Ok(printed(name, arguments)),
+            "echo" | "printf" => return Ok(printed_output(name, arguments)),
             "cat" | "tee" => {
                 self.write(fields, arguments)?;
                 let file = arguments.iter().find(|it| !it.text.starts_with('-'));
                 return Ok(match file {
-                    Some(file) if name == "cat" => self.opened(Some(file), input),
+                    Some(file) if name == "cat" => self.file_content(Some(file), input),
                     _ => input.clone(),
                 });
             }
@@ -283,7 +283,7 @@ impl Walker {
                 let hides = input.text.as_ref().is_some_and(|it| !it.trim().is_empty());
                 return Ok(Stream { text: None, is_foreign: input.is_foreign || hides });
             }
-            _ if rules::is_wrapper(name) => return self.wrapped(name, arguments, input),
+            _ if rules::is_wrapper(name) => return self.check_wrapped(name, arguments, input),
             _ => {
                 if let Some(letters) = rules::code_letters(name) {
                     self.interpreter(letters, fields, arguments, input)?;
@@ -318,18 +318,19 @@ impl Walker {
     }
 
     /// Checks the command after the options of a wrapper.
-    fn wrapped(&mut self, name: &str, arguments: &[Field], input: &Stream) -> Walk {
+    fn check_wrapped(&mut self, name: &str, arguments: &[Field], input: &Stream) -> Walk {
         if name == "command"
             && arguments.first().is_some_and(|it: &Field| matches!(&*it.text, "-v" | "-V"))
         {
             return Ok(Stream::default());
         }
-        let is_own = |it: &Field| {
+        // Its own arguments: options, variables, and numbers such as those of `timeout 5`.
+        let own = arguments.iter().take_while(|it| {
             it.text.starts_with('-')
                 || (it.text.contains('=') && !it.text.starts_with('/'))
                 || it.text.starts_with(|c: char| c.is_ascii_digit())
-        };
-        let mut at = arguments.iter().take_while(|it| is_own(it)).count();
+        });
+        let mut at = own.count();
         // The value of an option may be a text with a whole command in it.
         for argument in &arguments[..at] {
             let text = argument.text.trim_start_matches(|c| c != ' ').trim_start();
@@ -392,7 +393,7 @@ impl Walker {
             [] if is_code => Ok(Stream::default()),
             rest => {
                 let stream = match rest.first() {
-                    Some(script) => self.opened(Some(script), input),
+                    Some(script) => self.file_content(Some(script), input),
                     None => input.clone(),
                 };
                 self.stream(&stream, fields)
@@ -421,7 +422,7 @@ impl Walker {
         let file = arguments.iter().find(|it| !it.text.starts_with('-') || it.text == "-");
         let stream = match file {
             None if arguments.iter().any(|it: &Field| it.text.starts_with("-m")) => return Ok(()),
-            Some(file) => self.opened(Some(file), input),
+            Some(file) => self.file_content(Some(file), input),
             None => input.clone(),
         };
         match stream {
@@ -447,20 +448,20 @@ impl Walker {
         if self.depth >= DEPTH {
             return Err(self.hazard(HazardKind::Obscure, fields));
         }
-        self.burn(1 + text.len() / 8)?;
+        self.use_steps(1 + text.len() / 8)?;
         let line = self.line;
         let Ok(script) = parse(&text.replace(UNKNOWN, "${_}")) else {
             return scan::text(text, line).map(|()| Stream::default());
         };
         self.depth += 1;
-        let walked = self.whole(&script);
+        let walked = self.walk(&script);
         self.depth -= 1;
         self.line = line;
         walked.map_err(|hazard| Hazard { line, ..hazard })
     }
 
     /// Returns the content of a file that is read.
-    fn opened(&self, file: Option<&Field>, input: &Stream) -> Stream {
+    fn file_content(&self, file: Option<&Field>, input: &Stream) -> Stream {
         match file {
             Some(Field { stream: Some(stream), .. }) => stream.clone(),
             Some(file)
@@ -542,7 +543,7 @@ impl Walker {
         Ok(())
     }
 
-    fn go(&mut self, to: Option<&Field>) {
+    fn change_directory(&mut self, to: Option<&Field>) {
         let directory = self.absolute(to.map_or(HOME, |it| &it.text));
         self.directory = Some(directory).filter(|it| it.starts_with('/') && !it.contains(UNKNOWN));
     }
@@ -575,7 +576,7 @@ impl Walker {
     }
 
     fn hazard(&self, kind: HazardKind, fields: &[Field]) -> Hazard {
-        let command = texts(fields).replace(UNKNOWN, "…");
+        let command = join_texts(fields).replace(UNKNOWN, "…");
         let end = command.char_indices().nth(120).map_or(command.len(), |it| it.0);
         Hazard { kind, line: self.line, command: command[..end].to_owned() }
     }
@@ -593,34 +594,36 @@ impl Stream {
 }
 
 /// Returns the output of `echo` or `printf`.
-fn printed(name: &str, arguments: &[Field]) -> Stream {
+fn printed_output(name: &str, arguments: &[Field]) -> Stream {
     let is_foreign = arguments.iter().any(|it| it.is_foreign);
-    let is_option = |it: &Field| name == "echo" && matches!(&*it.text, "-n" | "-e" | "-ne" | "-en");
-    let mut rest = arguments.iter().skip_while(|it| is_option(it)).map(|it| &*it.text);
+    let mut rest = arguments
+        .iter()
+        .map(|it| &*it.text)
+        .skip_while(|it| name == "echo" && matches!(*it, "-n" | "-e" | "-ne" | "-en"));
     let text = if name == "echo" {
         // Some shells decode what others print unchanged.
-        unescaped(&rest.collect::<Vec<_>>().join(" ")) + "\n"
+        unescape(&rest.collect::<Vec<_>>().join(" ")) + "\n"
     } else {
-        let format = unescaped(rest.next().unwrap_or_default());
+        let format = unescape(rest.next().unwrap_or_default());
         let mut pieces = format.split('%');
         let mut text = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             match piece.chars().next() {
                 Some('s' | 'b' | 'd' | 'c') => {
-                    text.push_str(&unescaped(rest.next().unwrap_or_default()));
+                    text.push_str(&unescape(rest.next().unwrap_or_default()));
                     text.push_str(&piece[1..]);
                 }
                 _ => text.push_str(piece),
             }
         }
         for more in rest {
-            text.push_str(&unescaped(more));
+            text.push_str(&unescape(more));
         }
         text
     };
     Stream { text: (!text.contains(UNKNOWN)).then_some(text), is_foreign }
 }
 
-fn texts(fields: &[Field]) -> String {
+fn join_texts(fields: &[Field]) -> String {
     fields.iter().map(|it| &*it.text).collect::<Vec<_>>().join(" ")
 }

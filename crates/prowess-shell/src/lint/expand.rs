@@ -82,7 +82,7 @@ impl Walker {
     }
 
     /// Expands a word into a single text, without splitting.
-    pub(super) fn joined(&mut self, word: &Word) -> Result<Field, Hazard> {
+    pub(super) fn expand_unsplit(&mut self, word: &Word) -> Result<Field, Hazard> {
         let fields = self.expand(word)?;
         let texts: Vec<&str> = fields.iter().map(|it| &*it.text).collect();
         Ok(Field {
@@ -96,7 +96,7 @@ impl Walker {
     pub(super) fn value(&mut self, words: &[Word]) -> Result<Value, Hazard> {
         let mut value = Value { is_list: words.len() != 1, ..Value::default() };
         for word in words {
-            let field = self.joined(word)?;
+            let field = self.expand_unsplit(word)?;
             value.is_foreign |= field.is_foreign;
             value.texts.push(field.text);
         }
@@ -122,7 +122,7 @@ impl Walker {
         if has_braces {
             fields = fields.iter().flat_map(|it| braces(it)).take(MOST).collect();
         }
-        self.burn(1 + fields.iter().map(|it| 1 + it.len() / 64).sum::<usize>())?;
+        self.use_steps(1 + fields.iter().map(|it| 1 + it.len() / 64).sum::<usize>())?;
         Ok(fields
             .into_iter()
             .map(|text| Field { text: bounded(text), is_foreign, stream: stream.clone() })
@@ -149,20 +149,20 @@ impl Walker {
                 expansion.take(&value, *is_quoted);
             }
             WordPart::Substitution { script, is_quoted } => {
-                let stream = self.nested(script)?;
+                let stream = self.walk_nested(script)?;
                 let text = stream.text.unwrap_or_else(|| UNKNOWN.to_string());
                 let mut value = Value::text(text.trim_end_matches('\n'));
                 value.is_foreign = stream.is_foreign;
                 expansion.take(&value, *is_quoted);
             }
             WordPart::Process(script) => {
-                let stream = self.nested(script)?;
+                let stream = self.walk_nested(script)?;
                 expansion.is_foreign |= stream.is_foreign;
                 expansion.stream = Some(stream);
                 expansion.append(&format!("/dev/fd/{UNKNOWN}"));
             }
             WordPart::Arithmetic(parts) => {
-                self.joined(&Word(parts.clone()))?;
+                self.expand_unsplit(&Word(parts.clone()))?;
                 expansion.append(&UNKNOWN.to_string());
             }
             WordPart::List(words) => {
@@ -237,9 +237,9 @@ pub(super) const HOME: &str = "/home/~";
 impl Expansion {
     fn append(&mut self, text: &str) {
         self.is_open = true;
-        let is_unknown = |it: &str| it.ends_with(UNKNOWN) && text.starts_with(UNKNOWN);
+        let known = text.strip_prefix(UNKNOWN);
         for own in &mut self.open {
-            own.push_str(if is_unknown(own) { &text[UNKNOWN.len_utf8()..] } else { text });
+            own.push_str(known.filter(|_| own.ends_with(UNKNOWN)).unwrap_or(text));
         }
     }
 

@@ -55,10 +55,11 @@ fn segment_hazard(name: &str, arguments: &[&str], has_foreign: bool) -> Option<H
     match name {
         "rm" => {
             let (is_recursive, operands) = rules::removal(arguments.iter().copied());
-            let home =
-                |it: &&str| matches!(*it, "~" | "~/" | "~/*" | "$HOME" | "$HOME/" | "$HOME/*");
-            (is_recursive && operands.iter().any(|it: &&str| rules::is_vital(it) || home(it)))
-                .then_some(HazardKind::Delete)
+            let is_vital = operands.iter().any(|it| {
+                matches!(*it, "~" | "~/" | "~/*" | "$HOME" | "$HOME/" | "$HOME/*")
+                    || rules::is_vital(it)
+            });
+            (is_recursive && is_vital).then_some(HazardKind::Delete)
         }
         "dd" => arguments
             .iter()
@@ -67,8 +68,9 @@ fn segment_hazard(name: &str, arguments: &[&str], has_foreign: bool) -> Option<H
         name if rules::is_formatter(name) => Some(HazardKind::Format),
         name if has_foreign && (rules::is_shell(name) || rules::code_letters(name).is_some()) => {
             // A shell with a script or code as argument does not run its input.
-            let is_own = |it: &&str| !it.starts_with('-') || *it == "-c" || *it == "-m";
-            (!arguments.iter().any(is_own)).then_some(HazardKind::PipeToShell)
+            let has_own =
+                arguments.iter().any(|it| !it.starts_with('-') || matches!(*it, "-c" | "-m"));
+            (!has_own).then_some(HazardKind::PipeToShell)
         }
         _ => None,
     }

@@ -16,7 +16,7 @@ impl Parser<'_> {
                 }
                 b'(' if begins_list(&parts) => {
                     self.at += 1;
-                    parts.push(WordPart::List(self.deeper(Self::listed)?));
+                    parts.push(WordPart::List(self.with_nesting(Self::listed)?));
                 }
                 next if ends_word(next) => break,
                 b'\'' => parts.push(self.single_quoted()?),
@@ -43,7 +43,7 @@ impl Parser<'_> {
 
     /// Parses the content of `$(…)`, including the closing parenthesis.
     fn substituted(&mut self) -> ParseResult<ShellScript> {
-        let script = self.deeper(Self::list)?;
+        let script = self.with_nesting(Self::list)?;
         self.expect(")")?;
         Ok(script)
     }
@@ -103,9 +103,10 @@ impl Parser<'_> {
                     }
                 }
                 Some(_) => {
-                    let stops =
-                        |c: char| matches!(c, '$' | '`' | '\\') || (c == '"' && end.is_some());
-                    let length = self.rest().find(stops).unwrap_or(self.rest().len());
+                    let length = self
+                        .rest()
+                        .find(|c| matches!(c, '$' | '`' | '\\') || (c == '"' && end.is_some()))
+                        .unwrap_or(self.rest().len());
                     let text = &self.rest()[..length];
                     self.lines(text)?;
                     // A quote in the text of a here-document is an ordinary character.
@@ -135,11 +136,11 @@ impl Parser<'_> {
         self.at += 1;
         let rest = self.rest();
         if self.take("((") {
-            parts.push(WordPart::Arithmetic(self.deeper(Self::arithmetic)?));
+            parts.push(WordPart::Arithmetic(self.with_nesting(Self::arithmetic)?));
         } else if self.take("(") {
             parts.push(WordPart::Substitution { script: self.substituted()?, is_quoted });
         } else if self.take("{") {
-            let variable = self.deeper(|it| it.braced(is_quoted))?;
+            let variable = self.with_nesting(|it| it.braced(is_quoted))?;
             parts.push(variable);
         } else if rest.starts_with('\'') && !is_quoted {
             parts.push(self.ansi()?);
@@ -249,9 +250,9 @@ impl Parser<'_> {
                     continue;
                 }
                 '\\' => {
-                    let next = self.rest()[1..].chars().next();
-                    let escapes = |c| matches!(c, '`' | '\\' | '$') || (c == '"' && is_quoted);
-                    if let Some(next) = next.filter(|it| escapes(*it)) {
+                    if let Some(next) = self.rest()[1..].chars().next()
+                        && (matches!(next, '`' | '\\' | '$') || (next == '"' && is_quoted))
+                    {
                         text.push(next);
                         self.at += 2;
                         continue;
@@ -263,7 +264,7 @@ impl Parser<'_> {
             self.at += c.len_utf8();
         }
         self.at += 1;
-        Ok(WordPart::Substitution { script: self.other(&text, line)?, is_quoted })
+        Ok(WordPart::Substitution { script: self.parse_nested(&text, line)?, is_quoted })
     }
 
     /// Parses `$'…'`.
@@ -282,7 +283,7 @@ impl Parser<'_> {
         let text = &rest[..end];
         self.lines(text)?;
         self.at += end + 1;
-        Ok(WordPart::Quoted(unescaped(text)))
+        Ok(WordPart::Quoted(unescape(text)))
     }
 
     /// Counts the lines of a text inside a word, which the caller skips.
@@ -364,7 +365,7 @@ fn push(parts: &mut Vec<WordPart>, part: WordPart) {
 }
 
 /// Decodes the text of `$'…'`.
-pub(crate) fn unescaped(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.chars();
     while let Some(c) = rest.next() {

@@ -19,7 +19,7 @@ use sqlx::{
 use super::{Plan, type_names, types};
 
 /// Calls the function with a query and its parameters.
-pub(crate) const ASK: &str = "SELECT * FROM pg_temp.prowess_reader($1, $2)";
+pub(crate) const CALL: &str = "SELECT * FROM pg_temp.prowess_reader($1, $2)";
 
 /// Keeps schemas that are found by the name of the user, and makes row-level policies an error
 /// instead of hiding rows.
@@ -28,10 +28,10 @@ const SETTINGS: &str = "\
         SELECT string_agg(quote_ident(it), ', ') FROM unnest(current_schemas(false)) it), ''), true)";
 
 /// Creates the function, and makes the transaction read-only from then on.
-pub(crate) async fn make(connection: &mut PgConnection, plan: &Plan) -> Result<(), sqlx::Error> {
+pub(crate) async fn create(connection: &mut PgConnection, plan: &Plan) -> Result<(), sqlx::Error> {
     connection.execute(SETTINGS).await?;
     let columns = plan.prepared.columns().iter().zip(1..).map(|(column, nth)| {
-        let kind = match (plan.written, column.type_info().name()) {
+        let kind = match (plan.formatted, column.type_info().name()) {
             (true, "BYTEA") => "bytea",
             (true, _) => "text",
             (false, name) => name,
@@ -47,12 +47,12 @@ pub(crate) async fn make(connection: &mut PgConnection, plan: &Plan) -> Result<(
     };
     let body = format!("BEGIN RETURN QUERY EXECUTE $1{using}; END");
     let body = body.replace('\\', r"\\").replace('\'', "''");
-    let make = format!(
+    let create = format!(
         "CREATE FUNCTION pg_temp.prowess_reader(text, text[]) RETURNS TABLE ({columns}) \
          LANGUAGE plpgsql SECURITY DEFINER AS E'{body}'; \
          ALTER FUNCTION pg_temp.prowess_reader(text, text[]) OWNER TO pg_read_all_data; \
          SET TRANSACTION READ ONLY"
     );
-    connection.execute(sqlx::raw_sql(AssertSqlSafe(make))).await?;
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(create))).await?;
     Ok(())
 }

@@ -22,14 +22,17 @@ use prowess_frontmatter::{
 use self::meaning::{Meaning, is_empty, tags, tools};
 use crate::{
     check::{
-        revise::{marked, text_of},
-        validate::{FieldSupport, check_text, support_for},
+        revise::{split_mark, text_of},
+        validate::{check_text, support_for},
     },
     finding::{
         Finding,
         rule::{self, Profile, Rule},
     },
-    read::parse::{Encoding, canonical, decode, is_own, requoted},
+    read::{
+        manifest_field::{Content, FieldSupport, manifest_field},
+        parse::{Encoding, canonical, decode, is_own, quote_values},
+    },
 };
 
 /// A text, and the findings that were fixed in it.
@@ -57,22 +60,22 @@ pub struct FixedText {
 /// ```
 pub fn fix(bytes: &[u8], profile: Profile) -> FixedText {
     let mut fixed = FixedText { bytes: bytes.to_vec(), findings: Vec::new(), left: Vec::new() };
-    let Some(mut meaning) = Meaning::of(bytes) else { return fixed };
+    let Some(mut meaning) = Meaning::read(bytes) else { return fixed };
     let before = check_text(bytes, None, profile);
     let mut findings = before.clone();
     for _ in 0..PASSES {
         let start = fixed.bytes.clone();
         fixed.left.clear();
-        for fix in FIXES.iter().filter(|it| it.holds_in(profile)) {
+        for fix in FIXES.iter().filter(|it| it.applies_in(profile)) {
             if !findings.iter().any(|it| fix.clears(it)) {
                 continue;
             }
             let edited = (fix.edit)(&fixed.bytes).filter(|it| *it != fixed.bytes);
             let Some(bytes) = edited else { continue };
             let after = check_text(&bytes, None, profile);
-            let said = Meaning::of(&bytes).filter(|it| Fix::keeps(&meaning, it));
-            match said.filter(|_| fix.is_better(&findings, &after)) {
-                Some(said) => (fixed.bytes, findings, meaning) = (bytes, after, said),
+            let new_meaning = Meaning::read(&bytes).filter(|it| Fix::keeps_meaning(&meaning, it));
+            match new_meaning.filter(|_| fix.is_better(&findings, &after)) {
+                Some(new_meaning) => (fixed.bytes, findings, meaning) = (bytes, after, new_meaning),
                 None => fixed.left.push(fix.rule),
             }
         }
@@ -80,7 +83,7 @@ pub fn fix(bytes: &[u8], profile: Profile) -> FixedText {
             break;
         }
     }
-    fixed.findings = gone(before, &findings);
+    fixed.findings = fixed_findings(before, &findings);
     fixed
 }
 
@@ -89,7 +92,7 @@ const PASSES: usize = 4;
 
 /// Whether [`fix`] may clear the findings of a rule; whether it does depends on the text.
 pub fn has_fix(rule: &Rule, profile: Profile) -> bool {
-    FIXES.iter().any(|it| it.is_for(rule) && it.holds_in(profile))
+    FIXES.iter().any(|it| it.is_for(rule) && it.applies_in(profile))
 }
 
 /// The fix for the findings of one rule.
@@ -104,18 +107,18 @@ static FIXES: &[Fix] = &[
     Fix { rule: &rule::ENCODING_UTF16, edit: as_utf8 },
     Fix { rule: &rule::BYTE_ORDER_MARK, edit: without_mark },
     Fix { rule: &rule::LINE_ENDINGS, edit: with_lf },
-    Fix { rule: &rule::FRONTMATTER_DELIMITER, edit: |it| edited(it, delimited) },
-    Fix { rule: &rule::YAML_REPAIRED, edit: |it| edited(it, repaired) },
-    Fix { rule: &rule::DUPLICATE_KEY, edit: |it| edited(it, without_repeats) },
-    Fix { rule: &rule::METADATA_NOT_MAP, edit: |it| edited(it, without_empty) },
-    Fix { rule: &rule::COMPATIBILITY, edit: |it| edited(it, without_empty) },
-    Fix { rule: &rule::YAML_STRICT, edit: |it| edited(it, with_lines) },
-    Fix { rule: &rule::UNKNOWN_FIELD, edit: |it| edited(it, with_known_fields) },
-    Fix { rule: &rule::NAME_NOT_TEXT, edit: |it| edited(it, with_texts) },
-    Fix { rule: &rule::DESCRIPTION_NOT_TEXT, edit: |it| edited(it, with_texts) },
-    Fix { rule: &rule::SCALAR_NOT_TEXT, edit: |it| edited(it, with_texts) },
-    Fix { rule: &rule::ALLOWED_TOOLS_FORM, edit: |it| edited(it, with_spaced_tools) },
-    Fix { rule: &rule::TAGS_NOT_LIST, edit: |it| edited(it, with_listed_tags) },
+    Fix { rule: &rule::FRONTMATTER_DELIMITER, edit: |it| edit_text(it, with_delimiters) },
+    Fix { rule: &rule::YAML_REPAIRED, edit: |it| edit_text(it, with_quoted_values) },
+    Fix { rule: &rule::DUPLICATE_KEY, edit: |it| edit_text(it, without_repeats) },
+    Fix { rule: &rule::METADATA_NOT_MAP, edit: |it| edit_text(it, without_empty) },
+    Fix { rule: &rule::COMPATIBILITY, edit: |it| edit_text(it, without_empty) },
+    Fix { rule: &rule::YAML_STRICT, edit: |it| edit_text(it, with_lines) },
+    Fix { rule: &rule::UNKNOWN_FIELD, edit: |it| edit_text(it, with_known_fields) },
+    Fix { rule: &rule::NAME_NOT_TEXT, edit: |it| edit_text(it, with_texts) },
+    Fix { rule: &rule::DESCRIPTION_NOT_TEXT, edit: |it| edit_text(it, with_texts) },
+    Fix { rule: &rule::SCALAR_NOT_TEXT, edit: |it| edit_text(it, with_texts) },
+    Fix { rule: &rule::ALLOWED_TOOLS_FORM, edit: |it| edit_text(it, with_spaced_tools) },
+    Fix { rule: &rule::TAGS_NOT_LIST, edit: |it| edit_text(it, with_listed_tags) },
 ];
 
 /// The rules that are only applied to a text whose fields can all be read: their faults were there
@@ -132,29 +135,31 @@ impl Fix {
     }
 
     /// Whether the fix applies in a profile: one that is lenient about fields has nothing to clear.
-    fn holds_in(&self, profile: Profile) -> bool {
+    fn applies_in(&self, profile: Profile) -> bool {
         profile != Profile::Lenient || !self.is_for(&rule::UNKNOWN_FIELD)
     }
 
     /// Whether a text means the same as before.
-    fn keeps(before: &Meaning, after: &Meaning) -> bool {
+    fn keeps_meaning(before: &Meaning, after: &Meaning) -> bool {
         (&before.instructions, &before.fields, before.hashes)
             == (&after.instructions, &after.fields, after.hashes)
+    }
+
+    /// Returns how much of its findings a text has. The reference library names all unknown fields
+    /// in one finding, so their message counts by its length.
+    fn weigh(&self, findings: &[Finding]) -> usize {
+        let own = findings.iter().filter(|it| self.clears(it));
+        match self.is_for(&rule::UNKNOWN_FIELD) {
+            true => own.map(|it| it.message.len()).sum(),
+            false => own.count(),
+        }
     }
 
     /// Whether there are fewer of the findings to clear, and no new ones: except those that a later
     /// fix clears, advice, which is given once all fields can be read, and those that can be seen
     /// only now that the frontmatter is YAML.
     fn is_better(&self, before: &[Finding], after: &[Finding]) -> bool {
-        // The reference library names all unknown fields in one finding.
-        let weight = |it: &Finding| match self.is_for(&rule::UNKNOWN_FIELD) {
-            true => it.message.len(),
-            false => 1,
-        };
-        let count = |findings: &[Finding]| -> usize {
-            findings.iter().filter(|it| self.clears(it)).map(weight).sum()
-        };
-        count(after) < count(before)
+        self.weigh(after) < self.weigh(before)
             && (self.is_for(&rule::YAML_REPAIRED)
                 || after.iter().all(|finding: &Finding| {
                     let mut behind = FIXES.iter().skip_while(|it| !self.is_for(it.rule));
@@ -166,14 +171,18 @@ impl Fix {
 }
 
 /// Returns the findings that were there before, are gone after, and have a fix.
-fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
+fn fixed_findings(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
     let mut left: Vec<_> = after.iter().map(|it| (it.rule.code, &it.message)).collect();
-    let mut is_left = |finding: &Finding| {
-        let found = left.iter().position(|it| *it == (finding.rule.code, &finding.message));
-        found.map(|at| left.swap_remove(at)).is_some()
-    };
-    let has_fix = |finding: &Finding| FIXES.iter().any(|it| it.clears(finding));
-    before.into_iter().filter(|it| !is_left(it) && has_fix(it)).collect()
+    let gone = before.into_iter().filter(|finding| {
+        match left.iter().position(|it| *it == (finding.rule.code, &finding.message)) {
+            Some(at) => {
+                left.swap_remove(at);
+                false
+            }
+            None => FIXES.iter().any(|it| it.clears(finding)),
+        }
+    });
+    gone.collect()
 }
 
 fn as_utf8(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -189,47 +198,46 @@ fn without_mark(bytes: &[u8]) -> Option<Vec<u8>> {
 /// Replaces each lone CR, which most readers do not treat as a line end. CRLF is one, and stays as
 /// the author's editor wrote it.
 fn with_lf(bytes: &[u8]) -> Option<Vec<u8>> {
-    let is_cr = |it: &u8| *it == b'\r';
     decode(bytes)
         .lone_cr
-        .then(|| bytes.iter().map(|it| if is_cr(it) { b'\n' } else { *it }).collect())
+        .then(|| bytes.iter().map(|it| if *it == b'\r' { b'\n' } else { *it }).collect())
 }
 
 /// Edits the text of a `SKILL.md`; trailing bytes that are not valid UTF-8 are kept.
-fn edited(bytes: &[u8], edit: fn(&str, &[Field<'_>]) -> Option<String>) -> Option<Vec<u8>> {
+fn edit_text(bytes: &[u8], edit: fn(&str, &[Field<'_>]) -> Option<String>) -> Option<Vec<u8>> {
     let (text, tail) = text_of(bytes).ok()?;
-    let block = split(marked(text).1).frontmatter?;
+    let block = split(split_mark(text).1).frontmatter?;
     let text = edit(text, &read(block.text).unwrap_or_default())?;
     Some([text.as_bytes(), tail].concat())
 }
 
-fn delimited(text: &str, _: &[Field<'_>]) -> Option<String> {
+fn with_delimiters(text: &str, _: &[Field<'_>]) -> Option<String> {
     delimit(text).ok()
 }
 
-fn repaired(text: &str, _: &[Field<'_>]) -> Option<String> {
-    let (mark, plain) = marked(text);
+fn with_quoted_values(text: &str, _: &[Field<'_>]) -> Option<String> {
+    let (mark, plain) = split_mark(text);
     let block = split(plain).frontmatter?;
     let (opening, rest) = plain.split_at(block.start);
-    Some([mark, opening, &requoted(block.text)?, &rest[block.text.len()..]].concat())
+    Some([mark, opening, &quote_values(block.text)?, &rest[block.text.len()..]].concat())
 }
 
 fn without_repeats(text: &str, fields: &[Field<'_>]) -> Option<String> {
-    all(text, fields, |text, field| {
+    edit_fields(text, fields, |text, field| {
         let is_repeated = fields.iter().filter(|it| it.key == field.key).nth(1).is_some();
         is_repeated.then(|| remove_repeats(text, &field.key).ok())?
     })
 }
 
 fn without_empty(text: &str, fields: &[Field<'_>]) -> Option<String> {
-    all(text, fields, |text, field| match &*field.key {
+    edit_fields(text, fields, |text, field| match &*field.key {
         "metadata" | "compatibility" if is_empty(&field.value) => remove(text, &field.key).ok(),
         _ => None,
     })
 }
 
 fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
-    all(text, fields, |text, field| match support_for(&field.key) {
+    edit_fields(text, fields, |text, field| match support_for(&field.key) {
         FieldSupport::Misspelt(right) => rename(text, &field.key, right).ok(),
         // A value that would not be understood there means something else at the top level.
         FieldSupport::Movable if is_own(field) => nest(text, &field.key, "metadata").ok(),
@@ -251,18 +259,20 @@ fn is_word(key: &str) -> bool {
 }
 
 fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {
-    all(text, fields, |text, field| match (canonical(&field.key), &field.value) {
-        ("metadata", Value::Map(inner)) => all(text, inner, |text, nested| {
-            let is_quoted = is_odd(nested) && !is_typed(nested);
+    edit_fields(text, fields, |text, field| match (canonical(&field.key), &field.value) {
+        ("metadata", Value::Map(inner)) => edit_fields(text, inner, |text, nested| {
+            let is_quoted = is_odd(nested) && !is_number_or_bool(nested);
             is_quoted.then(|| quote(text, &[&field.key, &nested.key]).ok())?
         }),
-        (
-            "name" | "description" | "license" | "compatibility" | "version" | "author" | "source"
-            | "created-by",
-            _,
-        ) if is_odd(field) => quote(text, &[&field.key]).ok(),
+        (key, _) if is_text(key) && is_odd(field) => quote(text, &[&field.key]).ok(),
         _ => None,
     })
+}
+
+/// Whether the value of a field at the top level is a text.
+fn is_text(key: &str) -> bool {
+    matches!(key, "name" | "description")
+        || manifest_field(key).is_some_and(|it| matches!(it.content, Content::Text { .. }))
 }
 
 /// Whether some reader would not treat a scalar as text.
@@ -272,7 +282,7 @@ fn is_odd(field: &Field<'_>) -> bool {
 
 /// Whether every reader sees the same number or boolean: quoted, it would become text for readers
 /// that expect its type. A number with a fraction may be a version, of which readers lose digits.
-fn is_typed(field: &Field<'_>) -> bool {
+fn is_number_or_bool(field: &Field<'_>) -> bool {
     matches!(&field.value, Value::Scalar(it) if matches!(it.kind(), Kind::Integer | Kind::Bool))
 }
 
@@ -285,7 +295,7 @@ fn with_spaced_tools(text: &str, fields: &[Field<'_>]) -> Option<String> {
 /// Writes one line for each value, in place of brackets.
 fn with_lines(text: &str, fields: &[Field<'_>]) -> Option<String> {
     let text = with_spaced_tools(text, fields).unwrap_or_else(|| text.to_owned());
-    let (mark, plain) = marked(&text);
+    let (mark, plain) = split_mark(&text);
     let block = split(plain).frontmatter?;
     let end = if block.text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut out = mark.to_owned() + &plain[..block.start];
@@ -316,7 +326,7 @@ fn with_listed_tags(text: &str, fields: &[Field<'_>]) -> Option<String> {
 }
 
 /// Edits one field after the other; those for which there is no edit are kept.
-fn all(
+fn edit_fields(
     text: &str,
     fields: &[Field<'_>],
     edit: impl Fn(&str, &Field<'_>) -> Option<String>,

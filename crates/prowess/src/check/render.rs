@@ -7,7 +7,8 @@ use serde_json::{Value as Json, json};
 
 use crate::read::{
     definition::Definition,
-    manifest::{Manifest, Status, Type},
+    manifest::{Dialect, Manifest, Status, Type},
+    manifest_field::{Content, FIELDS},
     parse::{canonical, is_own},
 };
 
@@ -41,7 +42,7 @@ pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> 
                 block(
                     &mut body,
                     "json",
-                    &pretty(&json!({ "tool": step.tool, "params": step.params })),
+                    &to_pretty_json(&json!({ "tool": step.tool, "params": step.params })),
                 );
                 body.push('\n');
             }
@@ -51,12 +52,12 @@ pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> 
     }
     if let Some(parameters) = parameters {
         body.push_str("\n## Parameters\n\n");
-        block(&mut body, "json", &pretty(parameters));
+        block(&mut body, "json", &to_pretty_json(parameters));
     }
     body
 }
 
-fn pretty(json: &Json) -> String {
+fn to_pretty_json(json: &Json) -> String {
     serde_json::to_string_pretty(json).expect("a JSON value can always be written")
 }
 
@@ -74,36 +75,52 @@ fn block(body: &mut String, language: &str, text: &str) {
 /// Returns the fields of a manifest, in the order in which they are written.
 pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     let mut out = Fields(Vec::new());
-    let dialect = manifest.dialect();
     out.text("name", Some(&manifest.name));
     out.text("description", Some(&manifest.description));
     let (mut nested, at_top) = own_fields(manifest);
     out.0.extend(at_top);
-    out.text("license", manifest.license.as_deref());
-    out.text("compatibility", manifest.compatibility.as_deref());
+    for field in FIELDS.iter().filter(|it| !it.is_in_metadata()) {
+        if let Content::Text { get, .. } = field.content {
+            out.text(field.key, get(manifest));
+        }
+    }
     match manifest.allowed_tools.to_text() {
         Some(tools) if tools.is_empty() => {}
-        Some(tools) => out.put("allowed-tools", text(tools)),
+        Some(tools) => out.put("allowed-tools", text_value(tools)),
         None => out.list("allowed-tools", &manifest.allowed_tools.0),
     }
     nested.extend(manifest.metadata.iter().cloned());
     if !nested.is_empty() {
         out.put("metadata", Value::Map(nested));
     }
-    out.bool("disable-model-invocation", dialect.disable_model_invocation);
-    out.bool("user-invocable", dialect.user_invocable);
-    out.text("argument-hint", dialect.argument_hint.as_deref());
-    out.text("when_to_use", dialect.when_to_use.as_deref());
-    out.list("paths", &dialect.paths);
-    out.text("context", dialect.context.as_deref());
-    out.text("agent", dialect.agent.as_deref());
-    out.text("model", dialect.model.as_deref());
-    out.text("effort", dialect.effort.as_deref());
-    if let Some(hooks) = &dialect.hooks {
+    let Dialect {
+        disable_model_invocation,
+        user_invocable,
+        argument_hint,
+        when_to_use,
+        paths,
+        context,
+        agent,
+        model,
+        effort,
+        hooks,
+        requires,
+        triggers,
+    } = manifest.dialect();
+    out.bool("disable-model-invocation", *disable_model_invocation);
+    out.bool("user-invocable", *user_invocable);
+    out.text("argument-hint", argument_hint.as_deref());
+    out.text("when_to_use", when_to_use.as_deref());
+    out.list("paths", paths);
+    out.text("context", context.as_deref());
+    out.text("agent", agent.as_deref());
+    out.text("model", model.as_deref());
+    out.text("effort", effort.as_deref());
+    if let Some(hooks) = hooks {
         out.put("hooks", hooks.clone());
     }
-    out.list("requires", &dialect.requires);
-    out.list("triggers", &dialect.triggers);
+    out.list("requires", requires);
+    out.list("triggers", triggers);
     out.0.extend(manifest.unknown.iter().cloned());
     out.0
 }
@@ -112,25 +129,32 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
 /// those that must be at the top level because the author uses the key there for something else.
 fn own_fields(manifest: &Manifest) -> (Vec<Field<'_>>, Vec<Field<'_>>) {
     let noted = |key: &str| manifest.metadata.iter().find(|it| canonical(&it.key) == key);
-    // If the top level has no such field, the one under `metadata` would count.
-    let is_contradicted = |key: &str| noted(key).is_some_and(is_own);
     let mut own = Fields(Vec::new());
-    if manifest.kind != Type::default() || is_contradicted("type") {
-        own.text("type", Some(manifest.kind.as_str()));
+    let are_plain = manifest
+        .tags
+        .iter()
+        .all(|it| it.trim() == &**it && !it.is_empty() && !it.contains([',', '\n']));
+    for field in FIELDS.iter().filter(|it| it.is_in_metadata()) {
+        let key = field.key;
+        // If the top level has no such field, the one under `metadata` would count.
+        let is_noted = || noted(key).is_some_and(is_own);
+        match field.content {
+            Content::Text { get, .. } => own.text(key, get(manifest)),
+            Content::Type if manifest.kind != Type::default() || is_noted() => {
+                own.text(key, Some(manifest.kind.as_str()));
+            }
+            Content::Status if manifest.status() != Status::default() || is_noted() => {
+                own.text(key, Some(manifest.status().as_str()));
+            }
+            Content::Tags if are_plain && !manifest.tags.is_empty() && noted(key).is_none() => {
+                own.put(key, text_value(manifest.tags.join(", ")));
+            }
+            Content::RequiresApproval => {
+                own.text(key, manifest.requires_approval.then_some("true"));
+            }
+            Content::Type | Content::Status | Content::Tags => {}
+        }
     }
-    if manifest.status() != Status::default() || is_contradicted("status") {
-        own.text("status", Some(manifest.status().as_str()));
-    }
-    own.text("version", manifest.version.as_deref());
-    own.text("author", manifest.author.as_deref());
-    let is_plain = |it: &str| it.trim() == it && !it.is_empty() && !it.contains([',', '\n']);
-    let are_plain = manifest.tags.iter().all(|it| is_plain(it));
-    if are_plain && !manifest.tags.is_empty() && noted("tags").is_none() {
-        own.put("tags", text(manifest.tags.join(", ")));
-    }
-    own.text("source", manifest.source.as_deref());
-    own.text("created-by", manifest.created_by.as_deref());
-    own.text("requires-approval", manifest.requires_approval.then_some("true"));
     let (mut at_top, nested): (Vec<_>, Vec<_>) =
         own.0.into_iter().partition(|it| noted(&it.key).is_some());
     if !are_plain || noted("tags").is_some() {
@@ -168,6 +192,6 @@ impl<'m> Fields<'m> {
     }
 }
 
-fn text(text: String) -> Value<'static> {
+fn text_value(text: String) -> Value<'static> {
     Value::Scalar(Scalar { text: text.into(), style: Style::Quoted })
 }

@@ -12,7 +12,8 @@ use crate::{
     finding::rule::Profile,
     read::{
         manifest::{Manifest, Status},
-        parse::{OWN, canonical, is_own, parse},
+        manifest_field::{ManifestField, manifest_field},
+        parse::{canonical, is_own, parse},
     },
 };
 
@@ -35,7 +36,7 @@ pub enum ReviseError {
         source: EditError,
     },
     /// The result would differ from the request, or something else would change with it.
-    #[error("it would not read as it should afterwards")]
+    #[error("the edited file would not mean what was intended")]
     Unfaithful,
 }
 
@@ -49,32 +50,26 @@ pub fn revise(
 ) -> Result<Vec<u8>, ReviseError> {
     let before = manifest_of(bytes)?;
     let mut wanted = manifest.clone();
-    wanted.unknown = merged(&before.unknown, &manifest.unknown).into();
+    wanted.unknown = merge(&before.unknown, &manifest.unknown).into();
     let (text, tail) = text_of(bytes)?;
     let mut text = text.to_owned();
     let (old, new) = (fields(&before), fields(&wanted));
     let (old, new) = (leaves(&old), leaves(&new));
-    let value = |leaves: &[Leaf<'_>], leaf: &Leaf<'_>| {
-        let found =
-            leaves.iter().find(|it| (it.is_nested, it.key()) == (leaf.is_nested, leaf.key()));
-        found.map(|it| write(std::slice::from_ref(it.field)))
-    };
-    let gone = old.iter().filter(|it| value(&new, it).is_none());
-    for leaf in gone {
-        text = leaf.removed(&text)?;
+    for leaf in old.iter().filter(|it| it.text_among(&new).is_none()) {
+        text = leaf.remove_from(&text)?;
     }
-    for leaf in new.iter().filter(|it| value(&old, it) != value(&new, it)) {
-        text = leaf.written(&text, &wanted)?;
+    for leaf in new.iter().filter(|it| it.text_among(&old) != it.text_among(&new)) {
+        text = leaf.write_to(&text, &wanted)?;
     }
     let revised = match body {
         Some(body) => {
-            let (mark, plain) = marked(&text);
+            let (mark, plain) = split_mark(&text);
             let start = mark.len() + split(plain).body.start;
             [&text.as_bytes()[..start], body_text(body).as_bytes()].concat()
         }
         None => [text.as_bytes(), tail].concat(),
     };
-    verified(bytes, revised, &wanted, body)
+    verify(bytes, revised, &wanted, body)
 }
 
 /// A field, at the top level or under `metadata`.
@@ -106,12 +101,20 @@ impl<'f> Leaf<'f> {
 
     /// Whether it is edited under `metadata`: a text that already has it there keeps it there.
     fn is_within(&self, text: &str) -> bool {
-        let is_at_top = OWN.contains(&canonical(self.key()))
+        let is_at_top = manifest_field(canonical(self.key()))
+            .is_some_and(ManifestField::is_in_metadata)
             && top_level(text).iter().any(|it| canonical(&it.key) == self.key());
         self.is_nested && !is_at_top
     }
 
-    fn removed(&self, text: &str) -> Result<String, ReviseError> {
+    /// Returns how the field of this key is written among some leaves.
+    fn text_among(&self, leaves: &[Leaf<'_>]) -> Option<String> {
+        let found =
+            leaves.iter().find(|it| (it.is_nested, it.key()) == (self.is_nested, self.key()));
+        found.map(|it| write(std::slice::from_ref(it.field)))
+    }
+
+    fn remove_from(&self, text: &str) -> Result<String, ReviseError> {
         let key = spelling(text, self.key(), self.is_within(text));
         let removed = match self.is_within(text) {
             true => remove_within(text, METADATA, &key),
@@ -120,7 +123,7 @@ impl<'f> Leaf<'f> {
         removed.map_err(|source| ReviseError::Edit { key, source })
     }
 
-    fn written(&self, text: &str, wanted: &Manifest) -> Result<String, ReviseError> {
+    fn write_to(&self, text: &str, wanted: &Manifest) -> Result<String, ReviseError> {
         let is_within = self.is_within(text);
         let key = spelling(text, self.key(), is_within);
         let written = match is_within {
@@ -142,7 +145,7 @@ impl<'f> Leaf<'f> {
 
 /// Returns the fields of a text, as far as the small reader accepts it.
 fn top_level(text: &str) -> Vec<Field<'_>> {
-    split(marked(text).1).frontmatter.and_then(|it| read(it.text).ok()).unwrap_or_default()
+    split(split_mark(text).1).frontmatter.and_then(|it| read(it.text).ok()).unwrap_or_default()
 }
 
 /// Revises the status in the bytes of a `SKILL.md`. Disabling a skill and activating it again gives
@@ -157,13 +160,13 @@ pub fn revise_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, ReviseErro
         .map_err(|source| ReviseError::Edit { key: "status".to_owned(), source })?;
     let revised = [text.as_bytes(), tail].concat();
     // The current status of the text: a temporary line is removed again.
-    let said = manifest_of(&revised).map_err(|_| ReviseError::Unfaithful)?.status;
+    let own_status = manifest_of(&revised).map_err(|_| ReviseError::Unfaithful)?.status;
     let unknown = before.unknown.iter().filter(|it| it.key != "status").cloned().collect();
-    let wanted = Manifest { status: said, unknown, ..before };
+    let wanted = Manifest { status: own_status, unknown, ..before };
     if wanted.status() != status {
         return Err(ReviseError::Unfaithful);
     }
-    verified(bytes, revised, &wanted, None)
+    verify(bytes, revised, &wanted, None)
 }
 
 /// The comment after the status of a skill that had none, so that it is removed again on
@@ -181,13 +184,13 @@ const INSTEAD: &str = " # in place of ";
 const NULLS: [&str; 4] = ["null", "Null", "NULL", "~"];
 
 fn with_status(text: &str, status: Status) -> Result<String, EditError> {
-    let (mark, plain) = marked(text);
+    let (mark, plain) = split_mark(text);
     let block = split(plain).frontmatter.ok_or(EditError::NoFrontmatter)?;
     let (opening, word) = (&plain[..block.start], status.as_str());
     // The opening delimiter shows which line ends are used.
     let end = &opening[opening.trim_end_matches(['\r', '\n']).len()..];
     let Some(span) = status_span(block)? else {
-        let (at, line) = added(block, word, end);
+        let (at, line) = new_status(block, word, end);
         let (before, behind) = plain.split_at(block.start + at);
         return Ok(format!("{mark}{before}{line}{behind}"));
     };
@@ -195,8 +198,8 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
         let lines = block.start + lines.start..block.start + lines.end;
         return Ok(format!("{mark}{}{}", &plain[..lines.start], &plain[lines.end..]));
     }
-    let filled = |old: Status| format!(" {old}{FILLED}");
-    let filled = Status::ALL.map(filled).into_iter().find(|it| block.text.contains(it.as_str()));
+    let filled = Status::ALL.map(|old| format!(" {old}{FILLED}"));
+    let filled = filled.into_iter().find(|it| block.text.contains(it.as_str()));
     if let Some(filled) = filled.filter(|_| status == Status::Active) {
         return Ok(text.replacen(&filled, "", 1));
     }
@@ -226,7 +229,7 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     }
     match Status::ALL.iter().find_map(|it| find_word(written, it.as_str())) {
         Some(old) => {
-            let new = written.replacen(old, &like(old, word), 1);
+            let new = written.replacen(old, &match_case(old, word), 1);
             Ok(format!("{mark}{}{new}{}", &plain[..span.start], &plain[span.end..]))
         }
         None => set(text, "status", &word.into()),
@@ -235,7 +238,7 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
 
 /// Returns the line with the status of a skill that had none, and its position: under `metadata`,
 /// if that has a line for each of its fields or does not exist.
-fn added(block: Block<'_>, word: &str, end: &str) -> (usize, String) {
+fn new_status(block: Block<'_>, word: &str, end: &str) -> (usize, String) {
     let last = block.text.len();
     let at_top = (last, format!("status: {word}{ADDED}{end}"));
     let Ok(fields) = read(block.text) else { return at_top };
@@ -257,7 +260,7 @@ fn added(block: Block<'_>, word: &str, end: &str) -> (usize, String) {
     }
 }
 
-/// Returns the lines that [`added`] has added, if they are unchanged.
+/// Returns the lines that [`new_status`] has added, if they are unchanged.
 fn added_lines(block: Block<'_>, end: &str) -> Option<Range<usize>> {
     let text = block.text;
     for old in Status::ALL {
@@ -284,8 +287,7 @@ fn find_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
 }
 
 /// Returns a word in the case of another, so that it can be restored.
-fn like(old: &str, word: &str) -> String {
-    let is_upper = |it: &str| it.bytes().all(|it| it.is_ascii_uppercase());
+fn match_case(old: &str, word: &str) -> String {
     match old.split_at_checked(1) {
         Some((first, rest)) if is_upper(first) && is_upper(rest) => word.to_ascii_uppercase(),
         Some((first, _)) if is_upper(first) => {
@@ -296,25 +298,27 @@ fn like(old: &str, word: &str) -> String {
     }
 }
 
+fn is_upper(text: &str) -> bool {
+    text.bytes().all(|it| it.is_ascii_uppercase())
+}
+
 /// Returns the position of the value of `status`, at the top level or else under `metadata`; by its
 /// line if the small reader cannot read the frontmatter.
 fn status_span(block: Block<'_>) -> Result<Option<Range<usize>>, EditError> {
     let spans: Vec<Range<usize>> = match read(block.text) {
         Ok(fields) => {
-            let is_status = |it: &&Field<'_>| it.key == "status";
-            let spans = |fields: &[Field<'_>]| -> Vec<Range<usize>> {
-                fields.iter().filter(is_status).map(|it| it.span.clone()).collect()
-            };
-            let is_said = fields.iter().filter(is_status).any(|it| !it.value.is_null());
+            let is_set = fields.iter().any(|it| it.key == "status" && !it.value.is_null());
             let nested = fields.iter().find(|it| it.key == METADATA).map(|it| &it.value);
-            match nested {
+            let fields = match nested {
                 Some(Value::Map(inner))
-                    if !is_said && inner.iter().find(is_status).is_some_and(is_own) =>
+                    if !is_set
+                        && inner.iter().find(|it| it.key == "status").is_some_and(is_own) =>
                 {
-                    spans(inner)
+                    inner
                 }
-                _ => spans(&fields),
-            }
+                _ => &fields,
+            };
+            fields.iter().filter(|it| it.key == "status").map(|it| it.span.clone()).collect()
         }
         Err(_) => lines_of_status(block.text),
     };
@@ -341,7 +345,7 @@ fn lines_of_status(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Returns the revised bytes if they mean what was wanted and nothing else has changed.
-fn verified(
+fn verify(
     before: &[u8],
     revised: Vec<u8>,
     wanted: &Manifest,
@@ -369,14 +373,14 @@ pub(crate) fn text_of(bytes: &[u8]) -> Result<(&str, &[u8]), ReviseError> {
             (str::from_utf8(text).map_err(|_| ReviseError::NotUtf8)?, tail)
         }
     };
-    match split(marked(text).1).frontmatter {
+    match split(split_mark(text).1).frontmatter {
         Some(_) => Ok((text, tail)),
         None => Err(ReviseError::NotUtf8),
     }
 }
 
 /// Splits off the byte order mark of a text.
-pub(crate) fn marked(text: &str) -> (&str, &str) {
+pub(crate) fn split_mark(text: &str) -> (&str, &str) {
     let mark = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     text.split_at(mark)
 }
@@ -395,11 +399,10 @@ fn spelling(text: &str, key: &str, is_within: bool) -> String {
 }
 
 /// Merges the fields of both, those of `new` replacing old ones.
-fn merged(old: &[Field<'static>], new: &[Field<'static>]) -> Vec<Field<'static>> {
-    let replaced =
-        |it: &Field<'static>| new.iter().find(|new| new.key == it.key).unwrap_or(it).clone();
+fn merge(old: &[Field<'static>], new: &[Field<'static>]) -> Vec<Field<'static>> {
+    let kept = old.iter().map(|it| new.iter().find(|new| new.key == it.key).unwrap_or(it));
     let added = new.iter().filter(|it| !old.iter().any(|old| old.key == it.key));
-    old.iter().map(replaced).chain(added.cloned()).collect()
+    kept.chain(added).cloned().collect()
 }
 
 #[cfg(test)]

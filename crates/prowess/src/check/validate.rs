@@ -17,7 +17,7 @@ use std::{
 
 use crate::{
     finding::{
-        At, Finding, Report, Severity,
+        Finding, Position, Report, Severity,
         rule::{self, Profile, RULES},
     },
     read::{
@@ -29,9 +29,9 @@ use crate::{
     },
 };
 
-use self::fields::fields;
+use self::fields::check_fields;
 pub(crate) use self::{
-    fields::{FieldSupport, at_load, support_for},
+    fields::{check_at_load, support_for},
     guidance::is_template_text,
 };
 
@@ -109,16 +109,16 @@ pub fn check_directories(
     profile: Profile,
     limits: &SizeLimits,
 ) -> Result<CheckResult, CheckError> {
-    let opened = |path: &Path, source| CheckError::Open { path: path.to_owned(), source };
-    let meant = directories
-        .iter()
-        .map(|it| Folder::resolve_checked(&it.path).map_err(|error| opened(&it.path, error)));
+    let resolved = directories.iter().map(|it| {
+        Folder::resolve_checked(&it.path)
+            .map_err(|source| CheckError::Open { path: it.path.clone(), source })
+    });
     let (folders, roots): (Vec<PathBuf>, Vec<PathBuf>) =
-        meant.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        resolved.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     let allowed: Arc<[PathBuf]> = roots.into();
     let folders = folders.into_iter().zip(directories).map(|(folder, directory)| {
         Folder::open(directory, folder.clone(), allowed.clone(), limits)
-            .map_err(|error| opened(&folder, error))
+            .map_err(|source| CheckError::Open { path: folder.clone(), source })
     });
     let mut folders = folders.collect::<Result<Vec<_>, _>>()?;
     // The same folder under another name contains nothing new.
@@ -145,12 +145,18 @@ pub fn check_sources(
     });
     let mut made = gathered.made;
     // The same file at two paths is one skill.
-    made.sort_by(|a, b| (a.linked, a.is_guest(), &a.path).cmp(&(b.linked, b.is_guest(), &b.path)));
+    made.sort_by(|a, b| {
+        (a.linked, a.has_other_folder_name(), &a.path).cmp(&(
+            b.linked,
+            b.has_other_folder_name(),
+            &b.path,
+        ))
+    });
     let mut seen = HashSet::new();
     made.retain(|it| it.real.as_ref().is_none_or(|real| seen.insert(real.clone())));
     let left_out: HashSet<&PathBuf> = gathered.left_out.iter().map(|it| &it.1).collect();
     let skills = made.len() + left_out.len();
-    let mut findings = neighbours(&made, profile);
+    let mut findings = find_name_clashes(&made, profile);
     let scripts = made.iter_mut().filter_map(|it| it.script.take()).collect();
     let mut files: Vec<CheckedFile> = made
         .iter()
@@ -162,7 +168,7 @@ pub fn check_sources(
         .collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     findings.extend(made.into_iter().flat_map(|it| it.findings));
-    findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));
+    findings.extend(gathered.findings.into_iter().filter_map(|it| adjust_severity(it, profile)));
     findings.sort_by(|a, b| (&a.path, sort_key(a, profile)).cmp(&(&b.path, sort_key(b, profile))));
     findings.dedup();
     CheckResult { skills, findings, scripts, files, roots: Vec::new() }
@@ -179,35 +185,34 @@ pub fn check_text(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Vec<F
     let mut report = Report::new(profile, Severity::Info);
     let decoded = decode(bytes);
     let reading = SplitDocument::new(&decoded, &mut report);
-    document(&decoded, &reading, folder, &mut report);
+    check_document(&decoded, &reading, folder, &mut report);
     let mut findings = report.findings;
     findings.sort_by_key(|it| sort_key(it, profile));
-    excerpts(&decoded.text, &mut findings);
+    add_excerpts(&decoded.text, &mut findings);
     findings
 }
 
 /// Applies every rule about one document; also returns the manifest if there is one.
-fn document(
+fn check_document(
     decoded: &DecodedText<'_>,
     reading: &SplitDocument<'_>,
     folder: Option<&str>,
     report: &mut Report,
 ) -> Option<Manifest> {
     let manifest = reading.manifest(folder, report);
-    let refused =
-        report.profile != Profile::Lenient && reference::refused(decoded, reading, report);
+    let refused = report.profile != Profile::Lenient && reference::check(decoded, reading, report);
     // The reference library reports nothing more about a text it cannot read.
     let stops = report.profile == Profile::Reference && refused;
     if reading.fields.is_some() && !stops {
-        fields(reading, manifest.as_ref(), folder, report);
-        hidden::characters(reading, report);
-        hidden::look_alikes(reading, report);
+        check_fields(reading, manifest.as_ref(), folder, report);
+        hidden::check_document(reading, report);
+        hidden::check_look_alikes(reading, report);
     }
     if let Some(manifest) = manifest.as_ref().filter(|_| report.profile == Profile::Spec) {
-        guidance::rules(reading, manifest, report);
+        guidance::check(reading, manifest, report);
     }
     if reading.document.frontmatter.is_some() {
-        body::rules(reading, manifest.as_ref(), report);
+        body::check(reading, manifest.as_ref(), report);
     }
     manifest
 }
@@ -221,7 +226,7 @@ fn is_repaired(report: &Report) -> bool {
 const MAX_EXCERPT: usize = 8192;
 
 /// Adds to each finding the line that it is about.
-fn excerpts(text: &str, findings: &mut [Finding]) {
+fn add_excerpts(text: &str, findings: &mut [Finding]) {
     if findings.is_empty() {
         return;
     }
@@ -244,7 +249,7 @@ struct CheckedSkill {
 
 impl CheckedSkill {
     /// Whether the folder has another name than the skill.
-    fn is_guest(&self) -> bool {
+    fn has_other_folder_name(&self) -> bool {
         let folder = self.path.parent().and_then(Path::file_name);
         folder.is_none_or(|it| self.name.as_deref().is_none_or(|name| it != name))
     }
@@ -260,18 +265,23 @@ fn check_found(
     let bytes = match source.read(&found.path) {
         Ok(bytes) => bytes,
         Err(error) => {
-            report.fatal(&rule::FILE_UNREADABLE, At::FILE, error.to_string(), "check the file");
+            report.fatal(
+                &rule::FILE_UNREADABLE,
+                Position::FILE,
+                error.to_string(),
+                "check the file",
+            );
             found.head.clone()
         }
     };
     let folder = found.folder_name();
     let decoded = decode(&bytes);
     let reading = SplitDocument::new(&decoded, &mut report);
-    let manifest = document(&decoded, &reading, folder.as_deref(), &mut report);
-    beside::rules(source, found, &reading, &mut report);
+    let manifest = check_document(&decoded, &reading, folder.as_deref(), &mut report);
+    beside::check(source, found, &reading, &mut report);
     let mut findings = report.findings;
-    excerpts(&decoded.text, &mut findings);
-    findings.extend(too_large(found, limits).and_then(|it| weighed(it, profile)));
+    add_excerpts(&decoded.text, &mut findings);
+    findings.extend(too_large(found, limits).and_then(|it| adjust_severity(it, profile)));
     for finding in &mut findings {
         if finding.path.as_os_str().is_empty() {
             finding.path = found.path.to_path_buf();
@@ -302,51 +312,41 @@ fn script_of(
 /// Returns the finding about a skill whose total size is too large.
 pub(crate) fn too_large(found: &DiscoveredSkill, limits: &SizeLimits) -> Option<Finding> {
     let (total, limit) = (found.total(), limits.max_skill_size);
-    let message = || format!("the skill has {total} bytes, more than {limit}, and is left out");
-    let hint = "make it smaller, or raise the limit on the size of a skill";
     (total > limit).then(|| {
-        Finding::new(&rule::SKILL_TOO_LARGE, Severity::Error, &found.path, message(), hint)
+        Finding::new(
+            &rule::SKILL_TOO_LARGE,
+            Severity::Error,
+            &found.path,
+            format!("the skill has {total} bytes, more than {limit}, and is left out"),
+            "make it smaller, or raise the limit on the size of a skill",
+        )
     })
 }
 
 /// Returns findings about skills whose names clash.
-fn neighbours(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
+fn find_name_clashes(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen: HashMap<String, &CheckedSkill> = HashMap::new();
     let mut similar: HashMap<String, &CheckedSkill> = HashMap::new();
-    let confusable = |it: &CheckedSkill, message: String| {
-        let severity = rule::NAME_CONFUSABLE.severity(profile)?;
-        Some(Finding::new(
-            &rule::NAME_CONFUSABLE,
-            severity,
-            &it.path,
-            message,
-            "rename one of them",
-        ))
-    };
     for it in made {
         let Some(name) = &it.name else { continue };
-        let Some(first) = seen.get(&name::folded(name)) else {
-            seen.insert(name::folded(name), it);
-            let other = similar.entry(name::similar(name)).or_insert(it);
-            let other_name = other.name.as_deref().unwrap_or_default();
-            let message = match name::pretended(name) {
-                _ if !std::ptr::eq(*other, it) => {
-                    format!("`{name}` looks like `{other_name}` of `{}`", other.path.display())
-                }
-                Some(known) => format!("`{name}` looks like `{known}`, a well-known name"),
-                None => continue,
-            };
-            findings.extend(confusable(it, message));
-            continue;
+        let first = *seen.entry(name::fold_look_alikes(name)).or_insert(it);
+        let other = match std::ptr::eq(first, it) {
+            true => *similar.entry(name::skeleton(name)).or_insert(it),
+            false => first,
         };
-        let same = first.name.as_deref() == Some(&**name);
-        let rule = if same { &rule::NAME_TAKEN } else { &rule::NAME_CONFUSABLE };
-        let first_name = first.name.as_deref().unwrap_or_default();
-        let message = if same {
-            format!("`{}` has the name `{name}`, too", first.path.display())
+        let other_name = other.name.as_deref().unwrap_or_default();
+        let (rule, message) = if !std::ptr::eq(other, it) && other_name == &**name {
+            (&rule::NAME_TAKEN, format!("`{}` has the same name, `{name}`", other.path.display()))
+        } else if !std::ptr::eq(other, it) {
+            let message =
+                format!("`{name}` looks like `{other_name}` of `{}`", other.path.display());
+            (&rule::NAME_CONFUSABLE, message)
+        } else if let Some(known) = name::imitated(name) {
+            let message = format!("`{name}` looks like `{known}`, a well-known name");
+            (&rule::NAME_CONFUSABLE, message)
         } else {
-            format!("`{name}` looks like `{first_name}` of `{}`", first.path.display())
+            continue;
         };
         if let Some(severity) = rule.severity(profile) {
             findings.push(Finding::new(rule, severity, &it.path, message, "rename one of them"));
@@ -357,7 +357,7 @@ fn neighbours(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
 
 /// Adjusts the severity of a source's finding to the profile; one that rejects a skill stays an
 /// error.
-fn weighed(mut finding: Finding, profile: Profile) -> Option<Finding> {
+fn adjust_severity(mut finding: Finding, profile: Profile) -> Option<Finding> {
     let severity = finding.rule.severity(profile)?;
     finding.severity = finding.severity.max(severity);
     Some(finding)

@@ -30,7 +30,7 @@ pub struct Client {
     /// The source for the directories that it reads, and their order.
     pub source: &'static Citation,
     /// Files and directories that control how it acts, in a project or a home, which agents must not
-    /// write. In lower case; in the last name, `*` matches anything.
+    /// write, except for those of `mcp`. In lower case; in the last name, `*` matches anything.
     pub protected: &'static [&'static str],
     /// Its settings for MCP servers, if they are known.
     pub mcp: Option<McpSettings>,
@@ -97,13 +97,22 @@ impl Client {
         self.spots.is_empty()
     }
 
+    /// Returns everything that agents must not write because of it: what is
+    /// [`protected`](Self::protected), and the files of a project with the MCP servers that it
+    /// starts.
+    pub fn protected_files(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let servers = self.mcp.map_or(&[][..], |it| it.project);
+        self.protected.iter().chain(servers).copied()
+    }
+
     /// Whether it is known to follow a link to the folder of a skill.
     pub fn follows_links(&self, in_project: bool) -> bool {
-        let says = |verdict: Verdict, symptom: Symptom| {
-            self.facts.iter().any(|it| it.verdict == verdict && it.symptoms.contains(&symptom))
-        };
-        says(Verdict::Loads, Symptom::FolderLink)
-            && !(in_project && says(Verdict::Unseen, Symptom::ProjectLink))
+        self.is_known_for(Verdict::Loads, Symptom::FolderLink)
+            && !(in_project && self.is_known_for(Verdict::Unseen, Symptom::ProjectLink))
+    }
+
+    fn is_known_for(&self, verdict: Verdict, symptom: Symptom) -> bool {
+        self.facts.iter().any(|it| it.verdict == verdict && it.symptoms.contains(&symptom))
     }
 
     /// Whether there is a fact about a symptom, whatever its number.

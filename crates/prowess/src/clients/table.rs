@@ -17,22 +17,24 @@ use crate::clients::Symptom;
 const NAME: Symptom = NameForm(Form::Words);
 const FOLDER: Symptom = NameNotFolder(Letters::Exact);
 
-/// The default for a client of which only the directories are known.
-const PLAIN: Client = Client {
-    name: "",
-    label: "",
-    markers: &[],
-    programs: &[],
-    spots: &[],
-    preset: None,
-    clash: Clash::Unknown,
-    by_folder: false,
-    room: None,
-    facts: &[],
-    source: SKILLS_CLI,
-    protected: &[],
-    mcp: None,
-};
+/// A client about which nothing is known but the directories; the source is that for them.
+const fn plain(source: &'static Citation) -> Client {
+    Client {
+        name: "",
+        label: "",
+        markers: &[],
+        programs: &[],
+        spots: &[],
+        preset: None,
+        clash: Clash::Unknown,
+        by_folder: false,
+        room: None,
+        facts: &[],
+        source,
+        protected: &[],
+        mcp: None,
+    }
+}
 
 /// All clients: the best known or most used ones first, then the others by name.
 pub static CLIENTS: &[Client] = &[
@@ -55,10 +57,10 @@ pub static CLIENTS: &[Client] = &[
             hides(CLAUDE_CODE, &[NotForModels, NotForPeople, NotYaml, Garbled]),
         ],
         source: CLAUDE_CODE,
-        protected: &[".claude", ".claude.json", ".mcp.json"],
+        protected: &[".claude", ".claude.json"],
         mcp: Some(McpSettings {
             project: &[".mcp.json"],
-            ..registered(&["~/.claude.json"], CLAUDE_CODE_MCP)
+            ..json_settings(&["~/.claude.json"], CLAUDE_CODE_MCP)
         }),
     },
     Client {
@@ -84,15 +86,14 @@ pub static CLIENTS: &[Client] = &[
             refuses(CODEX, &[DescriptionMissing]),
             misses(CODEX, &[Deeper(6), FileLink, FileName]),
         ],
-        source: CODEX,
         protected: &[".codex"],
         mcp: Some(McpSettings {
             project: &[".codex/config.toml"],
             format: SettingsFormat::Toml,
             servers: &["mcp_servers"],
-            ..registered(&["$CODEX_HOME/config.toml"], CODEX_MCP)
+            ..json_settings(&["$CODEX_HOME/config.toml"], CODEX_MCP)
         }),
-        ..PLAIN
+        ..plain(CODEX)
     },
     Client {
         name: "gemini",
@@ -119,13 +120,12 @@ pub static CLIENTS: &[Client] = &[
             refuses(GEMINI, &[NameMissing, DescriptionMissing]),
             misses(GEMINI, &[Deeper(1), FileName]),
         ],
-        source: GEMINI_MANAGER,
         protected: &[".gemini"],
         mcp: Some(McpSettings {
             project: &[".gemini/settings.json"],
-            ..registered(&["~/.gemini/settings.json"], GEMINI_MCP)
+            ..json_settings(&["~/.gemini/settings.json"], GEMINI_MCP)
         }),
-        ..PLAIN
+        ..plain(GEMINI_MANAGER)
     },
     Client {
         name: "cursor",
@@ -147,13 +147,12 @@ pub static CLIENTS: &[Client] = &[
             directories: &[".cursor/skills", "~/.cursor/skills"],
         }),
         facts: &[loads(CURSOR, &[NotForPeople]), hides(CURSOR, &[NotForModels])],
-        source: CURSOR,
         protected: &[".cursor"],
         mcp: Some(McpSettings {
             project: &[".cursor/mcp.json"],
-            ..registered(&["~/.cursor/mcp.json"], CURSOR_MCP)
+            ..json_settings(&["~/.cursor/mcp.json"], CURSOR_MCP)
         }),
-        ..PLAIN
+        ..plain(CURSOR)
     },
     Client {
         name: "vscode",
@@ -177,16 +176,15 @@ pub static CLIENTS: &[Client] = &[
             hides(VSCODE, &[NotForModels, NotForPeople]),
             misses(VSCODE_LOCATOR, &[AtRoot, Deeper(1), FileName]),
         ],
-        source: VSCODE_LOCATIONS,
         protected: &[".vscode"],
         mcp: Some(McpSettings {
             project: &[".vscode/mcp.json"],
             mac: Some(&["~/Library/Application Support/Code/User/mcp.json"]),
             servers: &["servers"],
             shape: ServerShape::Typed,
-            ..registered(&["$XDG_CONFIG_HOME/Code/User/mcp.json"], VSCODE_MCP)
+            ..json_settings(&["$XDG_CONFIG_HOME/Code/User/mcp.json"], VSCODE_MCP)
         }),
-        ..PLAIN
+        ..plain(VSCODE_LOCATIONS)
     },
     Client {
         name: "copilot",
@@ -212,13 +210,12 @@ pub static CLIENTS: &[Client] = &[
             doubts(COPILOT_REFERENCE, &[NameForm(Form::Spaced)]),
             misses(COPILOT, &[FileName]),
         ],
-        source: COPILOT_REFERENCE,
         mcp: Some(McpSettings {
             project: &[".github/mcp.json"],
             shape: ServerShape::Tools,
-            ..registered(&["$COPILOT_HOME/mcp-config.json"], COPILOT_MCP)
+            ..json_settings(&["$COPILOT_HOME/mcp-config.json"], COPILOT_MCP)
         }),
-        ..PLAIN
+        ..plain(COPILOT_REFERENCE)
     },
     Client {
         name: "opencode",
@@ -247,14 +244,13 @@ pub static CLIENTS: &[Client] = &[
             hides(OPENCODE, &[DescriptionMissing]),
             misses(OPENCODE, &[FileName]),
         ],
-        source: OPENCODE,
-        protected: &[".opencode", "opencode.json"],
+        protected: &[".opencode"],
         mcp: Some(McpSettings {
             project: &["opencode.json", "opencode.jsonc"],
             servers: &["mcp"],
             newer: Some(&["mcp", "servers"]),
             shape: ServerShape::Joined,
-            ..registered(
+            ..json_settings(
                 &[
                     "$XDG_CONFIG_HOME/opencode/opencode.json",
                     "$XDG_CONFIG_HOME/opencode/opencode.jsonc",
@@ -262,7 +258,7 @@ pub static CLIENTS: &[Client] = &[
                 OPENCODE_MCP,
             )
         }),
-        ..PLAIN
+        ..plain(OPENCODE)
     },
     Client {
         name: "goose",
@@ -292,14 +288,13 @@ pub static CLIENTS: &[Client] = &[
             refuses(GOOSE, &[NotUtf8, NameMissing, NameForm(Form::NoSlash)]),
             misses(GOOSE, &[FileName]),
         ],
-        source: GOOSE,
         mcp: Some(McpSettings {
             format: SettingsFormat::Yaml,
             servers: &["extensions"],
             shape: ServerShape::Named,
-            ..registered(&["$XDG_CONFIG_HOME/goose/config.yaml"], GOOSE_MCP)
+            ..json_settings(&["$XDG_CONFIG_HOME/goose/config.yaml"], GOOSE_MCP)
         }),
-        ..PLAIN
+        ..plain(GOOSE)
     },
     Client {
         name: "openclaw",
@@ -323,8 +318,7 @@ pub static CLIENTS: &[Client] = &[
             misses(OPENCLAW, &[Deeper(6), ProjectLink]),
             misses(OPENCLAW_LOADER, &[FileName]),
         ],
-        source: OPENCLAW,
-        ..PLAIN
+        ..plain(OPENCLAW)
     },
     Client {
         name: "pi",
@@ -344,8 +338,7 @@ pub static CLIENTS: &[Client] = &[
             refuses(PI, &[NoFrontmatter, NotYaml, DescriptionMissing]),
             misses(PI, &[FileName]),
         ],
-        source: PI,
-        ..PLAIN
+        ..plain(PI)
     },
     Client {
         name: "deepagents",
@@ -373,8 +366,7 @@ pub static CLIENTS: &[Client] = &[
             refuses(DEEPAGENTS, &[ByteOrderMark, NameMissing, DescriptionMissing]),
             misses(DEEPAGENTS, &[AtRoot, Deeper(1), FileName]),
         ],
-        source: DEEPAGENTS_CLI,
-        ..PLAIN
+        ..plain(DEEPAGENTS_CLI)
     },
     Client {
         name: "cline",
@@ -399,10 +391,9 @@ pub static CLIENTS: &[Client] = &[
             refuses(CLINE, &[NameMissing, FOLDER, DescriptionMissing]),
             misses(CLINE, &[AtRoot, Deeper(1), FileName]),
         ],
-        source: CLINE,
         protected: &[".cline", ".clinerules"],
-        mcp: Some(registered(&["~/.cline/data/settings/cline_mcp_settings.json"], CLINE_MCP)),
-        ..PLAIN
+        mcp: Some(json_settings(&["~/.cline/data/settings/cline_mcp_settings.json"], CLINE_MCP)),
+        ..plain(CLINE)
     },
     Client {
         name: "agent-framework",
@@ -414,8 +405,7 @@ pub static CLIENTS: &[Client] = &[
             refuses(AGENT_FRAMEWORK, &[DescriptionMissing, DescriptionOver(1024)]),
             misses(AGENT_FRAMEWORK, &[FolderLink, FileLink, FileName]),
         ],
-        source: AGENT_FRAMEWORK,
-        ..PLAIN
+        ..plain(AGENT_FRAMEWORK)
     },
     Client {
         name: "adk",
@@ -425,10 +415,9 @@ pub static CLIENTS: &[Client] = &[
             refuses(ADK, &[NoFrontmatter, NotYaml, NameMissing, NAME, FOLDER]),
             refuses(ADK, &[DescriptionMissing, DescriptionOver(1024)]),
         ],
-        source: ADK,
-        ..PLAIN
+        ..plain(ADK)
     },
-    Client { name: "spring-ai", label: "Spring AI", source: SPRING_AI, ..PLAIN },
+    Client { name: "spring-ai", label: "Spring AI", ..plain(SPRING_AI) },
     Client {
         name: "crush",
         label: "Crush",
@@ -453,8 +442,7 @@ pub static CLIENTS: &[Client] = &[
             refuses(CRUSH, &[DescriptionMissing, DescriptionOver(1024)]),
             misses(CRUSH, &[FileName]),
         ],
-        source: CRUSH_CONFIG,
-        ..PLAIN
+        ..plain(CRUSH_CONFIG)
     },
     Client {
         name: "hermes",
@@ -463,8 +451,7 @@ pub static CLIENTS: &[Client] = &[
         spots: &[at(".hermes/skills"), at(".agents/skills"), at("$HERMES_HOME/skills")],
         clash: Clash::First,
         facts: &[asks(HERMES, &[InProject])],
-        source: HERMES,
-        ..PLAIN
+        ..plain(HERMES)
     },
     Client {
         name: "kilo",
@@ -488,18 +475,17 @@ pub static CLIENTS: &[Client] = &[
             refuses(KILO, &[NameMissing]),
             misses(KILO, &[FileName]),
         ],
-        source: KILO,
         protected: &[".kilo", ".kilocode"],
         mcp: Some(McpSettings {
             project: &[".kilo/kilo.jsonc", ".kilo/kilo.json", "kilo.jsonc", "kilo.json"],
             servers: &["mcp"],
             shape: ServerShape::Joined,
-            ..registered(
+            ..json_settings(
                 &["$XDG_CONFIG_HOME/kilo/kilo.jsonc", "$XDG_CONFIG_HOME/kilo/kilo.json"],
                 KILO_MCP,
             )
         }),
-        ..PLAIN
+        ..plain(KILO)
     },
     Client {
         name: "kimi",
@@ -525,8 +511,7 @@ pub static CLIENTS: &[Client] = &[
             refuses(KIMI, &[NotUtf8, NotYaml]),
             misses(KIMI, &[AtRoot, Deeper(1), FileName]),
         ],
-        source: KIMI_DOCS,
-        ..PLAIN
+        ..plain(KIMI_DOCS)
     },
     Client {
         name: "kimi-code",
@@ -545,8 +530,7 @@ pub static CLIENTS: &[Client] = &[
             refuses(KIMI_CODE, &[NoFrontmatter, NameMissing, DescriptionMissing]),
             misses(KIMI_CODE_SCAN, &[AtRoot, FileName]),
         ],
-        source: KIMI_CODE,
-        ..PLAIN
+        ..plain(KIMI_CODE)
     },
     Client {
         name: "kiro",
@@ -555,13 +539,12 @@ pub static CLIENTS: &[Client] = &[
         programs: &["kiro", "kiro-cli"],
         spots: &[at(".kiro/skills"), at("~/.kiro/skills")],
         clash: Clash::First,
-        source: KIRO,
         protected: &[".kiro"],
         mcp: Some(McpSettings {
             project: &[".kiro/settings/mcp.json"],
-            ..registered(&["~/.kiro/settings/mcp.json"], KIRO_MCP)
+            ..json_settings(&["~/.kiro/settings/mcp.json"], KIRO_MCP)
         }),
-        ..PLAIN
+        ..plain(KIRO)
     },
     Client {
         name: "openhands",
@@ -591,8 +574,7 @@ pub static CLIENTS: &[Client] = &[
             refuses(OPENHANDS_FIND, &[NAME, NameOver(64), FOLDER]),
             misses(OPENHANDS_FIND, &[AtRoot, Deeper(1)]),
         ],
-        source: OPENHANDS,
-        ..PLAIN
+        ..plain(OPENHANDS)
     },
     Client {
         name: "qwen",
@@ -613,13 +595,12 @@ pub static CLIENTS: &[Client] = &[
             refuses(QWEN, &[NoFrontmatter, Delimiters, NameMissing, DescriptionMissing]),
             misses(QWEN, &[AtRoot, Deeper(1), FileName]),
         ],
-        source: QWEN_MANAGER,
         protected: &[".qwen"],
         mcp: Some(McpSettings {
             project: &[".qwen/settings.json"],
-            ..registered(&["~/.qwen/settings.json"], QWEN_MCP)
+            ..json_settings(&["~/.qwen/settings.json"], QWEN_MCP)
         }),
-        ..PLAIN
+        ..plain(QWEN_MANAGER)
     },
     Client {
         name: "roo",
@@ -639,10 +620,9 @@ pub static CLIENTS: &[Client] = &[
             refuses(ROO, &[FOLDER, DescriptionMissing, DescriptionOver(1024)]),
             misses(ROO, &[AtRoot, Deeper(1), FileName]),
         ],
-        source: ROO,
         protected: &[".roo"],
-        mcp: Some(McpSettings { project: &[".roo/mcp.json"], ..registered(&[], ROO_MCP) }),
-        ..PLAIN
+        mcp: Some(McpSettings { project: &[".roo/mcp.json"], ..json_settings(&[], ROO_MCP) }),
+        ..plain(ROO)
     },
     Client {
         name: "vibe",
@@ -660,8 +640,7 @@ pub static CLIENTS: &[Client] = &[
             refuses(VIBE_MODELS, &[DescriptionMissing, DescriptionOver(1024)]),
             misses(VIBE, &[AtRoot, Deeper(1), FileName]),
         ],
-        source: VIBE,
-        ..PLAIN
+        ..plain(VIBE)
     },
     Client {
         name: "windsurf",
@@ -678,10 +657,9 @@ pub static CLIENTS: &[Client] = &[
             name: "windsurf",
             directories: &[".windsurf/skills", "~/.codeium/windsurf/skills"],
         }),
-        source: WINDSURF,
         protected: &[".windsurf"],
-        mcp: Some(registered(&["~/.codeium/windsurf/mcp_config.json"], WINDSURF_MCP)),
-        ..PLAIN
+        mcp: Some(json_settings(&["~/.codeium/windsurf/mcp_config.json"], WINDSURF_MCP)),
+        ..plain(WINDSURF)
     },
     Client {
         name: "droid",
@@ -695,14 +673,13 @@ pub static CLIENTS: &[Client] = &[
             at("~/.agents/skills"),
         ],
         facts: &[misses(DROID, &[FileName]), hides(DROID, &[NotForModels, NotForPeople])],
-        source: SKILLS_CLI,
         protected: &[".factory"],
         mcp: Some(McpSettings {
             project: &[".factory/mcp.json"],
             shape: ServerShape::Typed,
-            ..registered(&["~/.factory/mcp.json"], DROID_MCP)
+            ..json_settings(&["~/.factory/mcp.json"], DROID_MCP)
         }),
-        ..PLAIN
+        ..plain(SKILLS_CLI)
     },
     Client {
         name: "warp",
@@ -740,12 +717,11 @@ pub static CLIENTS: &[Client] = &[
             refuses(WARP, &[NotUtf8]),
             misses(WARP_FIND, &[AtRoot, Deeper(1), FileName]),
         ],
-        source: WARP_DOCS,
         mcp: Some(McpSettings {
             project: &[".warp/.mcp.json"],
-            ..registered(&["~/.warp/.mcp.json"], WARP_MCP)
+            ..json_settings(&["~/.warp/.mcp.json"], WARP_MCP)
         }),
-        ..PLAIN
+        ..plain(WARP_DOCS)
     },
     Client {
         name: "zed",
@@ -762,13 +738,12 @@ pub static CLIENTS: &[Client] = &[
             refuses(ZED, &[NAME, NameOver(64)]),
             misses(ZED, &[Deeper(1)]),
         ],
-        source: ZED,
         protected: &[".zed"],
         mcp: Some(McpSettings {
             servers: &["context_servers"],
-            ..registered(&["$XDG_CONFIG_HOME/zed/settings.json"], ZED_MCP)
+            ..json_settings(&["$XDG_CONFIG_HOME/zed/settings.json"], ZED_MCP)
         }),
-        ..PLAIN
+        ..plain(ZED)
     },
     Client {
         name: "amp",
@@ -783,13 +758,15 @@ pub static CLIENTS: &[Client] = &[
             at("$XDG_CONFIG_HOME/amp/skills"),
             at("~/.claude/skills"),
         ],
-        source: AGENTX,
         mcp: Some(McpSettings {
             project: &[".amp/settings.json", ".amp/settings.jsonc"],
             servers: &["amp.mcpServers"],
-            ..registered(&["~/.config/amp/settings.json", "~/.config/amp/settings.jsonc"], AMP_MCP)
+            ..json_settings(
+                &["~/.config/amp/settings.json", "~/.config/amp/settings.jsonc"],
+                AMP_MCP,
+            )
         }),
-        ..PLAIN
+        ..plain(AGENTX)
     },
     Client {
         name: "augment",
@@ -804,9 +781,8 @@ pub static CLIENTS: &[Client] = &[
             at("~/.claude/skills"),
             at("~/.agents/skills"),
         ],
-        source: AUGMENT,
         protected: &[".augment", ".augment-guidelines"],
-        ..PLAIN
+        ..plain(AUGMENT)
     },
     Client {
         name: "continue",
@@ -814,9 +790,8 @@ pub static CLIENTS: &[Client] = &[
         markers: &["~/.continue", ".continue"],
         spots: &[at(".continue/skills"), at(".claude/skills"), at("~/.continue/skills")],
         facts: &[refuses(CONTINUE, &[NoFrontmatter, NameMissing, DescriptionMissing])],
-        source: CONTINUE,
         protected: &[".continue"],
-        ..PLAIN
+        ..plain(CONTINUE)
     },
     Client {
         name: "rovodev",
@@ -828,8 +803,7 @@ pub static CLIENTS: &[Client] = &[
             at(".rovodev/skills"),
             at(".agents/skills"),
         ],
-        source: ROVODEV,
-        ..PLAIN
+        ..plain(ROVODEV)
     },
     simple_client(
         "adal",
@@ -912,9 +886,9 @@ pub static CLIENTS: &[Client] = &[
         protected: &[".junie"],
         mcp: Some(McpSettings {
             project: &[".junie/mcp/mcp.json"],
-            ..registered(&["~/.junie/mcp/mcp.json"], JUNIE_MCP)
+            ..json_settings(&["~/.junie/mcp/mcp.json"], JUNIE_MCP)
         }),
-        ..PLAIN
+        ..plain(SKILLS_CLI)
     },
     simple_client(
         "kode",
@@ -984,7 +958,7 @@ pub static CLIENTS: &[Client] = &[
         markers: &[".trae", "~/.trae"],
         spots: &[at(".trae/skills"), at("~/.trae/skills")],
         protected: &[".trae"],
-        ..PLAIN
+        ..plain(SKILLS_CLI)
     },
     simple_client(
         "zcode",
@@ -1005,24 +979,20 @@ static WITHOUT_SKILLS: &[Client] = &[
     Client {
         name: "claude-desktop",
         label: "Claude Desktop",
-        source: CLAUDE_DESKTOP_MCP,
         mcp: Some(McpSettings {
             mac: Some(&["~/Library/Application Support/Claude/claude_desktop_config.json"]),
-            ..registered(&[], CLAUDE_DESKTOP_MCP)
+            ..json_settings(&[], CLAUDE_DESKTOP_MCP)
         }),
-
-        ..PLAIN
+        ..plain(CLAUDE_DESKTOP_MCP)
     },
     Client {
         name: "lmstudio",
         label: "LM Studio",
-        source: LMSTUDIO_MCP,
-        mcp: Some(registered(
+        mcp: Some(json_settings(
             &["~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"],
             LMSTUDIO_MCP,
         )),
-
-        ..PLAIN
+        ..plain(LMSTUDIO_MCP)
     },
 ];
 
@@ -1035,7 +1005,7 @@ pub fn mcp_clients() -> Vec<(&'static Client, &'static McpSettings)> {
 }
 
 /// Returns settings as most clients have them: JSON with `mcpServers`.
-const fn registered(user: &'static [&'static str], source: &'static Citation) -> McpSettings {
+const fn json_settings(user: &'static [&'static str], source: &'static Citation) -> McpSettings {
     McpSettings {
         user,
         mac: None,
@@ -1048,13 +1018,14 @@ const fn registered(user: &'static [&'static str], source: &'static Citation) ->
     }
 }
 
+/// A client of which only the directories are known, from the list of `npx skills`.
 const fn simple_client(
     name: &'static str,
     label: &'static str,
     spots: &'static [Spot],
     markers: &'static [&'static str],
 ) -> Client {
-    Client { name, label, spots, markers, ..PLAIN }
+    Client { name, label, spots, markers, ..plain(SKILLS_CLI) }
 }
 
 /// Returns a directory of the user or the system, or of the working directory of a client.
@@ -1224,9 +1195,8 @@ mod tests {
 
     #[test]
     fn what_is_protected_is_written_in_lower_case() {
-        let all = CLIENTS.iter().flat_map(|it| it.protected);
-        for path in all {
-            assert_eq!(*path, path.to_ascii_lowercase());
+        for path in CLIENTS.iter().flat_map(Client::protected_files) {
+            assert_eq!(path, path.to_ascii_lowercase());
         }
     }
 }

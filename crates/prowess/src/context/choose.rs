@@ -7,7 +7,7 @@ use crate::{
         use_skill::UseSkillInput,
     },
     library::Library,
-    matching::{Match, Matching, Strategy, Unknown, activate, invoked, mentioned},
+    matching::{Match, Matching, Strategy, Unknown, activate, invoked_skill, mentioned_skills},
     read::skill::Skill,
 };
 
@@ -101,12 +101,12 @@ pub fn choose<'lib>(
     }
     for (at, message) in history.iter().enumerate().rev() {
         let priority = if at >= since { Priority::Active } else { Priority::Inactive };
-        let skills = named(library, message).into_iter();
+        let skills = named_skills(library, message).into_iter();
         for skill in skills.filter(|it| it.manifest.is_active()) {
             choice.add(skill, priority, Level::Full);
         }
     }
-    if let Some((skill, arguments)) = invoked(library, &history[last].content)
+    if let Some((skill, arguments)) = invoked_skill(library, &history[last].content)
         && let Some(it) = choice.skills.iter_mut().find(|it| std::ptr::eq(it.skill, skill))
     {
         it.arguments = Some(arguments.to_owned());
@@ -136,12 +136,12 @@ impl<'lib> Choice<'lib> {
 }
 
 /// Returns the skills that a person mentions or the model activates.
-fn named<'lib>(library: &'lib Library, message: &Message) -> Vec<&'lib Skill> {
-    let taken = message.calls.iter().filter(|it| it.name == "use_skill");
-    let taken = taken.filter_map(|it| serde_json::from_str::<UseSkillInput>(&it.arguments).ok());
-    let mut skills: Vec<&Skill> = taken.filter_map(|it| library.get(&it.name)).collect();
+fn named_skills<'lib>(library: &'lib Library, message: &Message) -> Vec<&'lib Skill> {
+    let inputs = message.calls.iter().filter(|it| it.name == "use_skill");
+    let inputs = inputs.filter_map(|it| serde_json::from_str::<UseSkillInput>(&it.arguments).ok());
+    let mut skills: Vec<&Skill> = inputs.filter_map(|it| library.get(&it.name)).collect();
     if is_request(message) {
-        skills.extend(mentioned(library, &message.content));
+        skills.extend(mentioned_skills(library, &message.content));
     }
     skills
 }

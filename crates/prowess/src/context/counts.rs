@@ -8,8 +8,8 @@ use crate::{index::hash, text::tokens::Tokenizer};
 /// are counted once.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
-    known: HashMap<Text, usize>,
-    before: HashMap<Text, usize>,
+    current: HashMap<Text, usize>,
+    previous: HashMap<Text, usize>,
 }
 
 /// A text: its hash and length, and the tokenizer.
@@ -22,7 +22,7 @@ const SHORT: usize = 64;
 impl Counts {
     /// Begins a prompt: keeps the counts of the last one, and drops older ones.
     pub(super) fn begin(&mut self) {
-        self.before = std::mem::take(&mut self.known);
+        self.previous = std::mem::take(&mut self.current);
     }
 
     pub(super) fn count(&mut self, vocabulary: Tokenizer, text: &str) -> usize {
@@ -30,10 +30,10 @@ impl Counts {
             return vocabulary.count(text);
         }
         let key = (hash(text.as_bytes()), text.len(), vocabulary);
-        let before = self.before.get(&key);
+        let previous = self.previous.get(&key);
         *self
-            .known
+            .current
             .entry(key)
-            .or_insert_with(|| before.copied().unwrap_or_else(|| vocabulary.count(text)))
+            .or_insert_with(|| previous.copied().unwrap_or_else(|| vocabulary.count(text)))
     }
 }

@@ -10,7 +10,7 @@ use super::{
     fit::{FitChange, FitStep, FittedPrompt, Offer, PlacedSkill, Prompt, Usage},
     mend::mend,
     message::{Message, Role},
-    shorten::{part, shorten},
+    shorten::{scale, shorten_message},
     summarise::{Summarise, summary},
 };
 use crate::disclosure::{disclose::Level, marker::Marker};
@@ -59,7 +59,7 @@ struct Block {
 struct DraftMessage {
     message: Message,
     tokens: usize,
-    standing: MessageKind,
+    kind: MessageKind,
     is_kept: bool,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Draft<'a> {
         let mut history: Vec<DraftMessage> =
             history.map(|it| DraftMessage::new(it, &mut tokens)).collect();
         if let Some(request) = history.iter_mut().rfind(|it| is_request(&it.message)) {
-            request.standing = MessageKind::Request;
+            request.kind = MessageKind::Request;
         }
         let mut draft = Self {
             window,
@@ -190,7 +190,7 @@ impl<'a> Draft<'a> {
             self.history[*at].tokens = self.window.count(&self.history[*at].message);
         }
         if !changed.is_empty() {
-            let what = "a call without its result, or a result without its call, became text";
+            let what = "turned calls without a result, or results without a call, into text";
             let after = self.usage().total();
             self.steps.push(FitChange {
                 step: FitStep::PairCalls,
@@ -239,8 +239,8 @@ impl<'a> Draft<'a> {
             }
         }
         match lowered.is_empty() {
-            true => "no skill to show less of".to_owned(),
-            false => format!("showed less of {}", lowered.join(", ")),
+            true => "no skill can be shown in less detail".to_owned(),
+            false => format!("showed less detail of {}", lowered.join(", ")),
         }
     }
 
@@ -250,20 +250,20 @@ impl<'a> Draft<'a> {
         let mut cut = vec![false; self.history.len()];
         for (is_request, least) in [(false, SHORT), (false, SHORTEST), (true, SHORTEST)] {
             for (at, entry) in self.history.iter_mut().enumerate().filter(|it| it.1.is_kept) {
-                let may = entry.standing != MessageKind::System
-                    && (entry.standing == MessageKind::Request) == is_request;
+                let may = entry.kind != MessageKind::System
+                    && (entry.kind == MessageKind::Request) == is_request;
                 if excess == 0 || !may || entry.tokens <= least + MESSAGE {
                     continue;
                 }
                 let budget = entry.tokens.saturating_sub(excess).max(least + MESSAGE);
                 let before = entry.tokens;
-                shorten(&mut entry.message, budget, self.window);
+                shorten_message(&mut entry.message, budget, self.window);
                 entry.tokens = self.window.count(&entry.message);
                 excess = (excess + entry.tokens).saturating_sub(before);
                 cut[at] = true;
             }
         }
-        format!("cut {}", messages(cut.iter().filter(|it| **it).count()))
+        format!("cut {}", format_messages(cut.iter().filter(|it| **it).count()))
     }
 
     fn evict_all(&mut self) -> String {
@@ -272,11 +272,11 @@ impl<'a> Draft<'a> {
 
     fn evict_catalog(&mut self) -> String {
         match std::mem::take(&mut self.catalog_tokens) {
-            0 => "no list of skills to leave out".to_owned(),
+            0 => "no catalog to leave out".to_owned(),
             tokens => {
                 self.system.pop();
                 self.system_tokens -= tokens;
-                "left out the list of skills".to_owned()
+                "left out the catalog".to_owned()
             }
         }
     }
@@ -299,7 +299,7 @@ impl<'a> Draft<'a> {
     /// it, each in its place. Earlier summaries of the same prompt are made anew, so that none is a
     /// summary of a summary.
     fn summarise_before(&mut self, keep: usize, budget: usize) -> String {
-        self.history.retain(|it| it.standing != MessageKind::Summary);
+        self.history.retain(|it| it.kind != MessageKind::Summary);
         for entry in &mut self.history {
             entry.is_kept = true;
         }
@@ -308,7 +308,7 @@ impl<'a> Draft<'a> {
         while self.history.get(start).is_some_and(|it| it.message.role == Role::Tool) {
             start -= 1;
         }
-        let request = self.history.iter().position(|it| it.standing == MessageKind::Request);
+        let request = self.history.iter().position(|it| it.kind == MessageKind::Request);
         let middle = request.unwrap_or(0).min(start);
         let old: usize =
             self.history[..start].iter().filter(|it| it.is_turn()).map(|it| it.tokens).sum();
@@ -323,10 +323,10 @@ impl<'a> Draft<'a> {
             if messages.is_empty() {
                 continue;
             }
-            let share = part(budget, tokens, old).min(tokens / 2);
+            let share = scale(budget, tokens, old).min(tokens / 2);
             let made = summary(&messages, share, self.window, self.summarise);
             let made = DraftMessage::new(made, |it| self.window.vocabulary.count(it));
-            let made = DraftMessage { standing: MessageKind::Summary, ..made };
+            let made = DraftMessage { kind: MessageKind::Summary, ..made };
             // A few short messages do not become shorter by a summary.
             if made.tokens < tokens {
                 count += turns.len();
@@ -338,7 +338,7 @@ impl<'a> Draft<'a> {
         }
         match count {
             0 => "nothing to summarise".to_owned(),
-            _ => format!("summarised {}", messages(count)),
+            _ => format!("summarised {}", format_messages(count)),
         }
     }
 }
@@ -399,13 +399,13 @@ impl Slot {
 
 impl DraftMessage {
     fn new(message: Message, tokens: impl FnMut(&str) -> usize) -> Self {
-        let standing =
+        let kind =
             if message.role == Role::System { MessageKind::System } else { MessageKind::Turn };
-        Self { tokens: count(&message, tokens), message, standing, is_kept: true }
+        Self { tokens: count(&message, tokens), message, kind, is_kept: true }
     }
 
     fn is_turn(&self) -> bool {
-        self.standing == MessageKind::Turn
+        self.kind == MessageKind::Turn
     }
 }
 
@@ -423,6 +423,6 @@ fn cut_off(start: &str, whole: &str) -> String {
 }
 
 /// Formats a count: `1 message`, `2 messages`.
-fn messages(count: usize) -> String {
+fn format_messages(count: usize) -> String {
     format!("{count} message{}", if count == 1 { "" } else { "s" })
 }

@@ -29,7 +29,7 @@ pub struct Extract {
 /// A candidate sentence.
 struct Sentence<'m> {
     message: usize,
-    who: &'m str,
+    speaker: &'m str,
     text: Cow<'m, str>,
     score: usize,
 }
@@ -38,11 +38,11 @@ impl Summarise for Extract {
     fn summarise(&self, messages: &[&Message], budget: usize) -> String {
         let mut sentences = Vec::new();
         for (at, message) in messages.iter().enumerate() {
-            read(at, message, &mut sentences);
+            collect_sentences(at, message, &mut sentences);
         }
         if let Some(first) = sentences
             .iter_mut()
-            .find(|it: &&mut Sentence<'_>| it.who == "user" || it.text.starts_with("user: "))
+            .find(|it: &&mut Sentence<'_>| it.speaker == "user" || it.text.starts_with("user: "))
         {
             first.score += 10;
         }
@@ -57,28 +57,28 @@ impl Summarise for Extract {
                 break;
             }
             let cost =
-                self.vocabulary.count(&sentence.text) + self.vocabulary.count(sentence.who) + 2;
+                self.vocabulary.count(&sentence.text) + self.vocabulary.count(sentence.speaker) + 2;
             if cost <= room && known.insert(&sentence.text) {
                 room -= cost;
                 kept.push(at);
             }
         }
         kept.sort_unstable();
-        written(kept.iter().map(|at| &sentences[*at]))
+        format_sentences(kept.iter().map(|at| &sentences[*at]))
     }
 }
 
 /// Formats sentences as lines, those of one message on one line.
-fn written<'s>(sentences: impl Iterator<Item = &'s Sentence<'s>>) -> String {
+fn format_sentences<'s>(sentences: impl Iterator<Item = &'s Sentence<'s>>) -> String {
     let mut out = String::new();
     let mut last = None;
     for sentence in sentences {
-        if last == Some(sentence.message) && !sentence.who.is_empty() {
+        if last == Some(sentence.message) && !sentence.speaker.is_empty() {
             out.push(' ');
         } else {
             out.push_str(if out.is_empty() { "- " } else { "\n- " });
-            if !sentence.who.is_empty() {
-                out.push_str(sentence.who);
+            if !sentence.speaker.is_empty() {
+                out.push_str(sentence.speaker);
                 out.push_str(": ");
             }
         }
@@ -89,9 +89,9 @@ fn written<'s>(sentences: impl Iterator<Item = &'s Sentence<'s>>) -> String {
 }
 
 /// Collects the sentences of a message, each with its score.
-fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) {
-    let mut add = |who: &'m str, text: Cow<'m, str>, score: usize| {
-        sentences.push(Sentence { message: at, who, text, score });
+fn collect_sentences<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) {
+    let mut add = |speaker: &'m str, text: Cow<'m, str>, score: usize| {
+        sentences.push(Sentence { message: at, speaker, text, score });
     };
     if is_summary(message) {
         // Its lines were worth keeping before, and include their speaker.
@@ -103,7 +103,7 @@ fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) 
         }
         return;
     }
-    let who = message.role.as_str();
+    let speaker = message.role.as_str();
     if message.role == Role::Tool {
         let head = &message.content[..message.content.floor_char_boundary(RESULT)];
         let cut = message.content.len() - head.len();
@@ -113,17 +113,17 @@ fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) 
             text.push_str(&format!("… ({cut} bytes cut)"));
         }
         if !text.is_empty() {
-            add(who, text.into(), score);
+            add(speaker, text.into(), score);
         }
         return;
     }
     let base = if message.role == Role::User { 2 } else { 1 };
     for (number, sentence) in split(&message.content).enumerate() {
         let first = usize::from(number == 0);
-        add(who, cut(sentence), base + first + score_sentence(sentence));
+        add(speaker, shorten(sentence), base + first + score_sentence(sentence));
     }
     for call in &message.calls {
-        add(who, format!("called `{}` with {}", call.name, cut(&call.arguments)).into(), 1);
+        add(speaker, format!("called `{}` with {}", call.name, shorten(&call.arguments)).into(), 1);
     }
 }
 
@@ -158,7 +158,7 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn cut(sentence: &str) -> Cow<'_, str> {
+fn shorten(sentence: &str) -> Cow<'_, str> {
     match sentence.floor_char_boundary(SENTENCE) {
         end if end < sentence.len() => format!("{}…", &sentence[..end]).into(),
         _ => sentence.into(),
@@ -176,7 +176,7 @@ fn score_sentence(sentence: &str) -> usize {
         if word.contains(['/', '`', '_']) || bare.contains('.') {
             places = 1;
         }
-        if is_telling(bare) {
+        if is_significant(bare) {
             words += 2;
         }
     }
@@ -184,13 +184,13 @@ fn score_sentence(sentence: &str) -> usize {
 }
 
 /// Whether a word indicates that something was decided, found out or went wrong.
-fn is_telling(word: &str) -> bool {
+fn is_significant(word: &str) -> bool {
     let mut lower = [0; 10];
     let Some(lower) = lower.get_mut(..word.len()) else { return false };
     lower.copy_from_slice(word.as_bytes());
     lower.make_ascii_lowercase();
     #[rustfmt::skip]
-    let is_telling = matches!(
+    let is_significant = matches!(
         &*lower,
         b"agreed" | b"always" | b"because" | b"blocked" | b"bug" | b"cannot" | b"cause" | b"chose"
         | b"conclusion" | b"confirmed" | b"decided" | b"decision" | b"denied" | b"done" | b"error"
@@ -199,7 +199,7 @@ fn is_telling(word: &str) -> bool {
         | b"passed" | b"plan" | b"prefer" | b"remember" | b"require" | b"required" | b"result"
         | b"should" | b"todo" | b"use" | b"warning" | b"wrong"
     );
-    is_telling
+    is_significant
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use super::{
 use crate::{
     disclosure::{
         catalog::block,
-        disclose::{Level, rendered},
-        invoke::{filled, with_files},
+        disclose::{Level, render_cached},
+        invoke::{fill_instructions, with_files},
         marker::Marker,
     },
     read::source::ReadError,
@@ -133,7 +133,7 @@ pub enum FitStep {
 /// The error for a prompt that is too large even without everything that may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a window of {window} tokens is too small: the system prompt needs {}, the tools need {} and what was said needs {} even when it is shortened",
+    "a context window of {window} tokens is too small: the system prompt needs {}, the tools need {}, and the conversation needs {} even when shortened",
     needed.system, needed.tools, needed.history
 )]
 pub struct FitError {
@@ -226,20 +226,20 @@ impl Offer {
     /// Offers a skill at the level it was chosen for and at those below.
     pub fn new(chosen: &ChosenSkill<'_>) -> Result<Self, ReadError> {
         let skill = chosen.skill;
-        let line = |text: &str| defused(&one_line(text)).into_owned();
-        let (name, description) = (line(&skill.manifest.name), line(&skill.manifest.description));
+        let [name, description] = [&skill.manifest.name, &skill.manifest.description]
+            .map(|it| defused(&one_line(it)).into_owned());
         let mut contents = Vec::new();
         if chosen.level >= Level::Brief {
             let instructions = skill.text()?;
             let arguments = chosen.arguments.as_deref();
-            let invoked = arguments.map(|it| filled(skill, &instructions, Some(it)));
-            let told = rendered(skill, instructions);
+            let invoked = arguments.map(|it| fill_instructions(skill, &instructions, Some(it)));
+            let rendered = render_cached(skill, instructions);
             if chosen.level >= Level::Full {
-                let full = invoked.unwrap_or_else(|| told.full.clone());
+                let full = invoked.unwrap_or_else(|| rendered.full.clone());
                 contents.push((Level::Full, with_files(skill, full)));
             }
             // Name and description are already above the content.
-            let brief = told.brief.trim().to_owned();
+            let brief = rendered.brief.trim().to_owned();
             contents.push((Level::Brief, brief));
         }
         Ok(Self { name, description, priority: chosen.priority, contents })

@@ -11,7 +11,7 @@ pub(super) fn mend(history: &mut [Message]) -> Vec<usize> {
     let mut changed = Vec::new();
     let mut next = 0;
     while next < history.len() {
-        let results = results_behind(history, next);
+        let results = count_results_after(history, next);
         let (caller, others) = history[next..=next + results].split_at_mut(1);
         let caller = &mut caller[0];
         if caller.role == Role::Tool {
@@ -52,7 +52,7 @@ pub(super) fn mend(history: &mut [Message]) -> Vec<usize> {
 }
 
 /// Counts the results that directly follow a message of the model that calls tools.
-fn results_behind(history: &[Message], caller: usize) -> usize {
+fn count_results_after(history: &[Message], caller: usize) -> usize {
     let Message { role: Role::Assistant, calls, .. } = &history[caller] else { return 0 };
     if calls.is_empty() {
         return 0;
@@ -66,7 +66,7 @@ fn as_text(result: &mut Message) {
     result.role = Role::Assistant;
     result.call_id = None;
     result.parts.clear();
-    result.content = format!("[result of a call that is not there]\n{}", result.content);
+    result.content = format!("[result of a missing call]\n{}", result.content);
 }
 
 fn without_unanswered(caller: &mut Message, answered: &[bool]) {
@@ -79,8 +79,7 @@ fn without_unanswered(caller: &mut Message, answered: &[bool]) {
         if !caller.content.is_empty() {
             caller.content.push('\n');
         }
-        caller.content +=
-            &format!("[called `{}` with {}; there is no result]", call.name, call.arguments);
+        caller.content += &format!("[called `{}` with {}; no result]", call.name, call.arguments);
     }
     caller.parts.clear();
 }

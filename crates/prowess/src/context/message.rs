@@ -57,7 +57,7 @@ impl Message {
     }
 
     /// Returns the number of images and files in it.
-    pub(super) fn attached(&self) -> usize {
+    pub(super) fn attachments(&self) -> usize {
         self.parts.iter().filter(|it| it["type"] != "text").count()
     }
 }
@@ -84,7 +84,7 @@ impl TryFrom<String> for Role {
             "assistant" => Ok(Self::Assistant),
             "tool" => Ok(Self::Tool),
             _ => Err(format!(
-                "there is no role `{word}`, only `system`, `user`, `assistant` and `tool`"
+                "unknown role `{word}`, expected `system`, `user`, `assistant` or `tool`"
             )),
         }
     }
@@ -123,7 +123,7 @@ struct Wire {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(untagged, expecting = "the content is neither a text nor a list of parts nor null")]
+#[serde(untagged, expecting = "`content` is neither a string, nor a list of parts, nor null")]
 enum Content {
     Text(String),
     Parts(Vec<Json>),

@@ -55,28 +55,34 @@ fn not_json(source: serde_json::Error, before: usize) -> HistoryError {
 
 /// Extracts calls and results from the parts of a message.
 fn unfold(mut message: Message, messages: &mut Vec<Message>) {
-    let is_folded = |part: &Json| part["type"] == "tool_use" || part["type"] == "tool_result";
     if !message.parts.iter().any(is_folded) {
         messages.push(message);
         return;
     }
     let (folded, parts): (Vec<Json>, Vec<Json>) = message.parts.into_iter().partition(is_folded);
-    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     for part in folded {
         if part["type"] == "tool_use" {
-            let (id, name) = (text(&part["id"]), text(&part["name"]));
+            let (id, name) = (string(&part["id"]), string(&part["name"]));
             let arguments = part["input"].to_string();
             message.calls.push(Call { id, name, arguments, ..Call::default() });
         } else {
             let content = match &part["content"] {
                 Json::Array(parts) => text_of(parts),
-                other => text(other),
+                other => string(other),
             };
             let result = Message::new(Role::Tool, content);
-            messages.push(Message { call_id: Some(text(&part["tool_use_id"])), ..result });
+            messages.push(Message { call_id: Some(string(&part["tool_use_id"])), ..result });
         }
     }
     if !parts.is_empty() || !message.calls.is_empty() {
         messages.push(Message { content: text_of(&parts), parts, ..message });
     }
+}
+
+fn is_folded(part: &Json) -> bool {
+    part["type"] == "tool_use" || part["type"] == "tool_result"
+}
+
+fn string(value: &Json) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }

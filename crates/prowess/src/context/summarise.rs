@@ -6,7 +6,7 @@ use super::{
     ContextWindow,
     extract::Extract,
     message::{Message, Role},
-    shorten::shortened,
+    shorten::shorten_text,
 };
 
 /// The start of a summary's first line.
@@ -39,7 +39,7 @@ pub(super) fn summary(
     if text.trim().is_empty() {
         text = Extract { vocabulary: window.vocabulary }.summarise(messages, room);
     }
-    let text = shortened(without_header(text.trim()), room, window.vocabulary);
+    let text = shorten_text(without_header(text.trim()), room, window.vocabulary);
     if !text.is_empty() {
         message.content = format!("{}\n{text}", message.content);
     }

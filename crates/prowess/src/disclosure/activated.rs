@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 /// the model was shown.
 #[derive(Debug, Clone, Default)]
 pub struct ActivatedSkills {
-    told: BTreeMap<String, [u8; 32]>,
+    digests: BTreeMap<String, [u8; 32]>,
 }
 
 impl ActivatedSkills {
@@ -16,11 +16,11 @@ impl ActivatedSkills {
     /// conversation. Changed instructions are.
     pub fn take(&mut self, name: &str, instructions: &str) -> bool {
         let digest = Sha256::digest(instructions).into();
-        self.told.insert(name.to_owned(), digest) != Some(digest)
+        self.digests.insert(name.to_owned(), digest) != Some(digest)
     }
 
     /// Records that the instructions of a skill are no longer part of the conversation.
     pub fn forget(&mut self, name: &str) {
-        self.told.remove(name);
+        self.digests.remove(name);
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     read::skill::Skill,
     spec::MAX_DESCRIPTION,
     text::{
-        shorten::{defused, longest, one_line, shortened},
+        shorten::{defused, fit_line, one_line, shorten_line},
         tokens::Tokenizer,
     },
 };
@@ -103,7 +103,7 @@ pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
     if skills.is_empty() {
         return Catalog::default();
     }
-    let drawn = how.drawn(&skills);
+    let drawn = how.render_entries(&skills);
     let (mut text, mut entries) = (String::new(), 0..0);
     if !drawn.lines.is_empty() || !drawn.note.is_empty() {
         let (head, tail) = how.frame();
@@ -135,24 +135,23 @@ struct CatalogEntry {
 
 impl CatalogEntry {
     /// Returns an entry without the description, which may be in a file of its own.
-    fn bare(skill: &Skill, format: Format) -> Self {
-        let location = || {
-            let folder = skill.absolute_folder();
-            let file = skill.origin.path.file_name().unwrap_or_default();
-            let path = folder.as_deref().unwrap_or(skill.folder()).join(file);
-            one_line(&path.display().to_string())
+    fn without_description(skill: &Skill, format: Format) -> Self {
+        let location = match format {
+            Format::Xml => {
+                let folder = skill.absolute_folder();
+                let file = skill.origin.path.file_name().unwrap_or_default();
+                let path = folder.as_deref().unwrap_or(skill.folder()).join(file);
+                one_line(&path.display().to_string())
+            }
+            Format::Names | Format::List => String::new(),
         };
-        Self {
-            name: one_line(&skill.manifest.name),
-            description: String::new(),
-            location: if format == Format::Xml { location() } else { String::new() },
-            is_cut: false,
-        }
+        let name = one_line(&skill.manifest.name);
+        Self { name, description: String::new(), location, is_cut: false }
     }
 
-    fn described(self, skill: &Skill) -> Self {
+    fn with_description(self, skill: &Skill) -> Self {
         let whole = one_line(&skill.description());
-        let description = shortened(&whole, MAX_DESCRIPTION, |it| it.chars().count());
+        let description = shorten_line(&whole, MAX_DESCRIPTION, |it| it.chars().count());
         let is_cut = matches!(description, Cow::Owned(_));
         Self { description: description.into_owned(), is_cut, ..self }
     }
@@ -179,12 +178,12 @@ impl RenderedEntries {
 impl Cataloging<'_> {
     /// Renders as much as the budget allows. Each line is counted once, in hundredths of a token,
     /// which add up.
-    fn drawn(&self, skills: &[&Skill]) -> RenderedEntries {
+    fn render_entries(&self, skills: &[&Skill]) -> RenderedEntries {
         let Some(budget) = self.budget else {
             let mut drawn = RenderedEntries::default();
             for skill in skills {
-                let entry = self.entry(skill);
-                drawn.push(&self.line(&entry, &entry.description), entry.is_cut);
+                let entry = self.entry_of(skill);
+                drawn.push(&self.render_entry(&entry, &entry.description), entry.is_cut);
             }
             return drawn;
         };
@@ -195,21 +194,24 @@ impl Cataloging<'_> {
         let mut left = room;
         let mut bare = Vec::new();
         for at in &order {
-            let line = self.line(&CatalogEntry::bare(skills[*at], self.format), "");
+            let line =
+                self.render_entry(&CatalogEntry::without_description(skills[*at], self.format), "");
             let cost = count(&line);
             bare.push((line, cost));
             // However many there are, no more are looked at than there is room for.
             let Some(rest) = left.checked_sub(cost) else {
-                return self.dropped(&order, &bare, room, skills);
+                return self.render_names(&order, &bare, room, skills);
             };
             left = rest;
         }
-        let entries: Vec<CatalogEntry> = order.iter().map(|at| self.entry(skills[*at])).collect();
-        let whole: Vec<String> = entries.iter().map(|it| self.line(it, &it.description)).collect();
+        let entries: Vec<CatalogEntry> =
+            order.iter().map(|at| self.entry_of(skills[*at])).collect();
+        let whole: Vec<String> =
+            entries.iter().map(|it| self.render_entry(it, &it.description)).collect();
         let costs = whole.iter().zip(&bare).map(|(line, bare)| count(line).saturating_sub(bare.1));
         let costs: Vec<usize> = costs.collect();
         let least = entries.first().zip(bare.first()).map_or(0, |(entry, bare)| {
-            LEAST + count(&self.line(entry, "x")).saturating_sub(bare.1)
+            LEAST + count(&self.render_entry(entry, "x")).saturating_sub(bare.1)
         });
         let allowed = allowances(&costs, ranked, left, least);
         let mut lines: Vec<(usize, Cow<'_, str>, bool)> = Vec::new();
@@ -220,10 +222,10 @@ impl Cataloging<'_> {
             } else if allowed < least {
                 (Cow::Borrowed(&*own.0), true)
             } else {
-                let fitting = longest(&entry.description, allowed, |it: &str| {
-                    count(&self.line(entry, it)).saturating_sub(own.1)
+                let fitting = fit_line(&entry.description, allowed, |it: &str| {
+                    count(&self.render_entry(entry, it)).saturating_sub(own.1)
                 });
-                (Cow::Owned(self.line(entry, &fitting)), true)
+                (Cow::Owned(self.render_entry(entry, &fitting)), true)
             };
             lines.push((order[number], line, is_cut));
         }
@@ -253,13 +255,13 @@ impl Cataloging<'_> {
     }
 
     /// Returns the entry of a skill.
-    fn entry(&self, skill: &Skill) -> CatalogEntry {
-        let entry = CatalogEntry::bare(skill, self.format);
-        if self.format == Format::Names { entry } else { entry.described(skill) }
+    fn entry_of(&self, skill: &Skill) -> CatalogEntry {
+        let entry = CatalogEntry::without_description(skill, self.format);
+        if self.format == Format::Names { entry } else { entry.with_description(skill) }
     }
 
     /// Renders as many names as fit next to the note about the others.
-    fn dropped(
+    fn render_names(
         &self,
         order: &[usize],
         bare: &[(String, usize)],
@@ -267,12 +269,8 @@ impl Cataloging<'_> {
         skills: &[&Skill],
     ) -> RenderedEntries {
         let mut drawn = RenderedEntries::default();
-        let note = |dropped: usize| {
-            let skills = if dropped == 1 { "skill is" } else { "skills are" };
-            format!("{dropped} more {skills} not listed; {}.\n", self.search)
-        };
         // The number of skills left out has no more digits than that of all skills.
-        let reserved = self.vocabulary.hundredths(&note(skills.len()));
+        let reserved = self.vocabulary.hundredths(&self.note(skills.len()));
         let Some(mut left) = room.checked_sub(reserved) else { return drawn };
         let mut lines = Vec::new();
         for ((line, cost), at) in bare.iter().zip(order) {
@@ -285,8 +283,13 @@ impl Cataloging<'_> {
             let manifest = &skills[at].manifest;
             drawn.push(line, self.format != Format::Names && !manifest.description.is_empty());
         }
-        drawn.note = note(skills.len() - drawn.shown);
+        drawn.note = self.note(skills.len() - drawn.shown);
         drawn
+    }
+
+    fn note(&self, dropped: usize) -> String {
+        let skills = if dropped == 1 { "skill is" } else { "skills are" };
+        format!("{dropped} more {skills} not listed; {}.\n", self.search)
     }
 
     /// Returns the text before and after the entries.
@@ -298,7 +301,7 @@ impl Cataloging<'_> {
     }
 
     /// Renders one entry; without a description if that is empty.
-    fn line(&self, entry: &CatalogEntry, description: &str) -> String {
+    fn render_entry(&self, entry: &CatalogEntry, description: &str) -> String {
         let CatalogEntry { name, location, .. } = entry;
         match self.format {
             Format::Names => format!("{}\n", defused(name)),
@@ -309,7 +312,7 @@ impl Cataloging<'_> {
                 let parts =
                     [("name", &**name), ("description", description), ("location", location)];
                 for (tag, value) in parts.into_iter().filter(|it| !it.1.is_empty()) {
-                    let _ = writeln!(text, "<{tag}>{}</{tag}>", escaped(value));
+                    let _ = writeln!(text, "<{tag}>{}</{tag}>", escape(value));
                 }
                 text + "</skill>\n"
             }
@@ -370,7 +373,7 @@ fn cap(costs: &[usize], room: usize) -> usize {
 }
 
 /// Escapes a text for use between two tags.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -26,7 +26,7 @@ pub struct Describer {
     library: Box<dyn Fn() -> Arc<Library> + Send + Sync>,
     thresholds: Thresholds,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
-    kept: Mutex<DescriptionCache>,
+    cache: Mutex<DescriptionCache>,
 }
 
 impl Describer {
@@ -37,11 +37,11 @@ impl Describer {
             library: Box::new(library),
             thresholds: Thresholds::default(),
             clock: Box::new(Instant::now),
-            kept: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
-    /// Sets other thresholds than 0.15 and 0.7.
+    /// Sets other thresholds than [`Thresholds::DEFAULT`].
     #[must_use]
     pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }
@@ -79,13 +79,13 @@ impl Describer {
             return Ok(Some(disclosure));
         }
         let disclosure = Arc::new(disclose(skill, level)?);
-        let entry = CachedDisclosure { disclosure: disclosure.clone(), stamp, made: now };
+        let entry = CachedDisclosure { disclosure: disclosure.clone(), stamp, created: now };
         self.lock_cache().put(&library, key, entry);
         Ok(Some(disclosure))
     }
 
     fn lock_cache(&self) -> MutexGuard<'_, DescriptionCache> {
-        lock(&self.kept)
+        lock(&self.cache)
     }
 }
 
@@ -106,7 +106,7 @@ struct DescriptionCache {
 struct CachedDisclosure {
     disclosure: Arc<Disclosure>,
     stamp: Option<Stamp>,
-    made: Instant,
+    created: Instant,
 }
 
 impl DescriptionCache {
@@ -121,7 +121,7 @@ impl DescriptionCache {
             *self = Self { library: Arc::downgrade(library), ..Self::default() };
         }
         let entry = self.entries.get(key).filter(|it| it.stamp == stamp)?;
-        let age = now.saturating_duration_since(entry.made);
+        let age = now.saturating_duration_since(entry.created);
         lifetime(key.1).is_none_or(|it| age < it).then(|| entry.disclosure.clone())
     }
 
@@ -171,17 +171,17 @@ mod tests {
     fn what_is_kept_has_a_bound_and_metadata_goes_last() {
         let options = Options { sources: vec![bundled()], ..Options::default() };
         let library = Arc::new(Library::load(&options).unwrap());
-        let mut kept =
+        let mut cache =
             DescriptionCache { library: Arc::downgrade(&library), ..DescriptionCache::default() };
         let mut put = |name: &str, level, length| {
             let (text, resources) = ("x".repeat(length), Vec::new());
             let disclosure = Arc::new(Disclosure { level, text, tokens: 0, resources });
-            let entry = CachedDisclosure { disclosure, stamp: None, made: Instant::now() };
-            kept.put(&library, (Path::new(name).into(), level), entry);
+            let entry = CachedDisclosure { disclosure, stamp: None, created: Instant::now() };
+            cache.put(&library, (Path::new(name).into(), level), entry);
             let levels = [Level::Metadata, Level::Full];
-            let bytes: usize = kept.entries.values().map(CachedDisclosure::bytes).sum();
-            assert!(kept.bytes == bytes && bytes <= MAX_BYTES, "{} of {bytes}", kept.bytes);
-            levels.map(|level| kept.entries.keys().filter(|it| it.1 == level).count())
+            let bytes: usize = cache.entries.values().map(CachedDisclosure::bytes).sum();
+            assert!(cache.bytes == bytes && bytes <= MAX_BYTES, "{} of {bytes}", cache.bytes);
+            levels.map(|level| cache.entries.keys().filter(|it| it.1 == level).count())
         };
         assert_eq!(put("a", Level::Metadata, 100), [1, 0]);
         assert_eq!(put("a", Level::Full, MAX_BYTES / 2), [1, 1]);

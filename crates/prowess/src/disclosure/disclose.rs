@@ -8,14 +8,14 @@ pub use self::thresholds::{Thresholds, ThresholdsError};
 use std::sync::Arc;
 
 use crate::{
-    disclosure::invoke::{filled, invoke},
+    disclosure::invoke::{fill_instructions, invoke},
     read::{
         skill::{MEMORABLE, RenderedBody, Skill},
         source::{ReadError, Resource},
     },
     text::{
         invisible::visible,
-        shorten::{defused, one_line, shortened, to_sentence},
+        shorten::{defused, one_line, shorten_line, to_sentence},
         tokens::Tokenizer,
     },
 };
@@ -50,15 +50,16 @@ pub struct Disclosure {
 }
 
 /// Renders the instructions of a skill, once as long as they are unchanged.
-pub(crate) fn rendered(skill: &Skill, instructions: Arc<str>) -> Arc<RenderedBody> {
-    let render = |instructions: &str| {
-        let full = filled(skill, instructions, None);
-        Arc::new(RenderedBody { brief: brief::brief(&full), full })
-    };
+pub(crate) fn render_cached(skill: &Skill, instructions: Arc<str>) -> Arc<RenderedBody> {
     if instructions.len() > MEMORABLE {
-        return render(&instructions);
+        return render(skill, &instructions);
     }
-    skill.home.rendered.get((skill.origin.path.clone(), instructions), |key| render(&key.1))
+    skill.home.rendered.get((skill.origin.path.clone(), instructions), |key| render(skill, &key.1))
+}
+
+fn render(skill: &Skill, instructions: &str) -> Arc<RenderedBody> {
+    let full = fill_instructions(skill, instructions, None);
+    Arc::new(RenderedBody { brief: brief::brief(&full), full })
 }
 
 impl Level {
@@ -75,16 +76,16 @@ impl Level {
 /// Discloses a skill. The instructions are read only when the level needs them.
 pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
     let text = match level {
-        Level::Metadata => metadata(skill),
-        Level::Brief => metadata(skill) + &rendered(skill, skill.text()?).brief,
-        Level::Full => full(skill)?,
+        Level::Metadata => metadata_text(skill),
+        Level::Brief => metadata_text(skill) + &render_cached(skill, skill.text()?).brief,
+        Level::Full => full_text(skill)?,
     };
     let tokens = Tokenizer::Estimate.count(&text);
     Ok(Disclosure { level, text, tokens, resources: skill.resources().to_vec() })
 }
 
 /// Returns the full text of the skill, its description first.
-fn full(skill: &Skill) -> Result<String, ReadError> {
+fn full_text(skill: &Skill) -> Result<String, ReadError> {
     let (name, description) = (&skill.manifest.name, &skill.manifest.description);
     let description = visible(description);
     let description = defused(&description);
@@ -92,11 +93,11 @@ fn full(skill: &Skill) -> Result<String, ReadError> {
 }
 
 /// Returns the name and the description.
-fn metadata(skill: &Skill) -> String {
+fn metadata_text(skill: &Skill) -> String {
     let description = one_line(&skill.description());
     let description = defused(&description);
     let heading = format!("# {}\n\n", one_line(&skill.manifest.name));
     let count = |text: &str| Tokenizer::Estimate.count(text);
     let room = METADATA.saturating_sub(count(&heading)).max(DESCRIPTION);
-    format!("{heading}{}\n", to_sentence(shortened(&description, room, count)))
+    format!("{heading}{}\n", to_sentence(shorten_line(&description, room, count)))
 }

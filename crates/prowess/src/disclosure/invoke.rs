@@ -35,7 +35,7 @@ const FOLDER: [&str; 3] = ["${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"];
 /// Paths of the skill's own files are made absolute if the skill is on disk: in links, after `./`,
 /// and wherever they include a folder.
 pub fn invoke(skill: &Skill, arguments: Option<&str>) -> Result<String, ReadError> {
-    Ok(with_files(skill, filled(skill, &skill.text()?, arguments)))
+    Ok(with_files(skill, fill_instructions(skill, &skill.text()?, arguments)))
 }
 
 /// Returns the names that the frontmatter of a skill gives its arguments, in order.
@@ -52,23 +52,27 @@ pub fn argument_names(manifest: &Manifest) -> Vec<&str> {
 
 /// Returns instructions with arguments filled in and paths absolute, without invisible characters
 /// and the list of files.
-pub(crate) fn filled(skill: &Skill, instructions: &str, arguments: Option<&str>) -> String {
-    let place = Place {
+pub(crate) fn fill_instructions(
+    skill: &Skill,
+    instructions: &str,
+    arguments: Option<&str>,
+) -> String {
+    let place = SkillFiles {
         folder: folder(skill),
         on_disk: skill.absolute_folder().is_some(),
         resources: skill.resources(),
     };
     let given = arguments.map(|it| Arguments::new(it, &skill.manifest));
-    fill(&visible(instructions), &place, given.as_ref())
+    expand(&visible(instructions), &place, given.as_ref())
 }
 
 /// Appends the list of its files to the text of a skill.
-pub(crate) fn with_files(skill: &Skill, mut told: String) -> String {
-    if !told.is_empty() && !told.ends_with('\n') {
-        told.push('\n');
+pub(crate) fn with_files(skill: &Skill, mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
     }
-    told.push_str(&files(skill));
-    told
+    text.push_str(&list_files(skill));
+    text
 }
 
 /// Returns the folder of a skill, absolute if it is on disk.
@@ -78,13 +82,13 @@ pub(crate) fn folder(skill: &Skill) -> String {
 }
 
 /// Lists the files of a skill with kind and size; empty for a skill that has none.
-fn files(skill: &Skill) -> String {
+fn list_files(skill: &Skill) -> String {
     let resources = skill.resources();
     if resources.is_empty() {
         return String::new();
     }
     let mut text = format!("\nFiles of this skill, in `{}`:\n", one_line(&folder(skill)));
-    let lines = folded(resources.iter().map(|it| &*it.path));
+    let lines = fold_paths(resources.iter().map(|it| &*it.path));
     for (name, count) in lines.iter().take(MAX_FILES) {
         let size: u64 = resources
             .iter()
@@ -97,7 +101,7 @@ fn files(skill: &Skill) -> String {
         let (name, kind) = (one_line(name), ResourceKind::of(name).as_str());
         text.push_str(&match count {
             1 => format!("- {name} ({kind}, {size} bytes)\n"),
-            _ => format!("- {name} ({count} files, {size} bytes together)\n"),
+            _ => format!("- {name} ({count} files, {size} bytes in total)\n"),
         });
     }
     text.push_str(&remaining_files(&lines));
@@ -110,15 +114,15 @@ const MANY: usize = 10;
 /// Returns the lines of a list of files, in order, each with the number of files it represents:
 /// many assets with one folder and extension, which are not read one by one, are one line such as
 /// `schemas/*.xsd`.
-pub(crate) fn folded<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Vec<(String, usize)> {
+pub(crate) fn fold_paths<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Vec<(String, usize)> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     paths.clone().filter_map(pattern).for_each(|it| *counts.entry(it).or_default() += 1);
     counts.retain(|_, it| *it >= MANY);
-    let mut is_told: HashSet<String> = HashSet::new();
+    let mut seen: HashSet<String> = HashSet::new();
     let mut lines = Vec::new();
     for path in paths {
         match pattern(path).and_then(|it| counts.get(&it).map(|count| (it, *count))) {
-            Some((pattern, count)) if is_told.insert(pattern.clone()) => {
+            Some((pattern, count)) if seen.insert(pattern.clone()) => {
                 lines.push((pattern, count));
             }
             Some(_) => {}
@@ -145,7 +149,7 @@ fn pattern(path: &str) -> Option<String> {
 }
 
 /// Expands a text in one pass, so that inserted text is not expanded again.
-fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> String {
+fn expand(text: &str, place: &SkillFiles<'_>, arguments: Option<&Arguments<'_>>) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut at, mut is_filled) = (0, false);
     while at < text.len() && out.len() <= MAX_FILLED {
@@ -157,7 +161,7 @@ fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> Str
             plain
         } else if rest.starts_with(is_path) {
             let end = rest.find(|c| !is_path(c)).unwrap_or(rest.len());
-            place.write(&text[..at], &rest[..end], &rest[end..], &mut out);
+            place.write_path(&text[..at], &rest[..end], &rest[end..], &mut out);
             end
         } else if let Some((length, value)) = token(rest) {
             is_filled |= value.is_some();
@@ -185,14 +189,14 @@ fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> Str
 }
 
 /// The location of a skill's files.
-struct Place<'s> {
+struct SkillFiles<'s> {
     folder: String,
     on_disk: bool,
     /// The resources, sorted by path.
     resources: &'s [Resource],
 }
 
-impl Place<'_> {
+impl SkillFiles<'_> {
     /// Returns the number of bytes from a position on that are copied as they are: they contain no
     /// placeholder and no path.
     fn verbatim_length(&self, text: &str, at: usize) -> usize {
@@ -217,15 +221,18 @@ impl Place<'_> {
     }
 
     /// Writes a possible path, absolute if it is one of a resource.
-    fn write(&self, before: &str, run: &str, behind: &str, out: &mut String) {
+    fn write_path(&self, before: &str, run: &str, behind: &str, out: &mut String) {
         let written = run.trim_end_matches('.');
         let path = written.strip_prefix("./").unwrap_or(written);
         let is_link = is_link(before);
         // A bare `README.md` is more often a file of the project.
         let is_path = is_link || path != written || path.contains('/');
         let is_part = before.ends_with([':', '$', '}', '\\']) || behind.starts_with("](");
-        let is_known = || self.resources.binary_search_by(|it| (*it.path).cmp(path)).is_ok();
-        if self.on_disk && is_path && !is_part && is_known() {
+        if self.on_disk
+            && is_path
+            && !is_part
+            && self.resources.binary_search_by(|it| (*it.path).cmp(path)).is_ok()
+        {
             out.push_str(&self.folder);
             out.push('/');
             out.push_str(path);
@@ -266,23 +273,23 @@ impl<'a> Arguments<'a> {
         let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
         if &word[..end] == "ARGUMENTS" {
             return Some(match index(&word[end..]) {
-                Some(index) => (end + index.len() + 3, self.at(index)),
+                Some(index) => (end + index.len() + 3, self.argument(index)),
                 None => (end + 1, Some(self.all)),
             });
         }
         if is_number(&word[..end]) {
-            return Some((end + 1, self.at(&word[..end])));
+            return Some((end + 1, self.argument(&word[..end])));
         }
-        let ends = |name: &str| {
-            let behind = word.strip_prefix(name).map(|it| it.chars().next());
+        let named = self.names.iter().enumerate().filter(|it| !it.1.is_empty());
+        let named = named.filter(|it| {
+            let behind = word.strip_prefix(&**it.1).map(|it| it.chars().next());
             behind.is_some_and(|it| it.is_none_or(|c| !c.is_alphanumeric() && c != '_'))
-        };
-        let named = self.names.iter().enumerate().filter(|it| !it.1.is_empty() && ends(it.1));
+        });
         let (place, name) = named.max_by_key(|it| it.1.len())?;
         Some((name.len() + 1, Some(self.each.get(place).map_or("", |it| it))))
     }
 
-    fn at(&self, index: &str) -> Option<&str> {
+    fn argument(&self, index: &str) -> Option<&str> {
         self.each.get(index.parse::<usize>().ok()?).map(String::as_str)
     }
 }

@@ -83,19 +83,22 @@ impl Marker {
     /// Removes the code from a text, in any spelling, so that the text cannot open or close
     /// anything.
     pub fn defuse<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
-        let places = |text: &str| text.to_ascii_lowercase().find(&*self.code);
-        let Some(mut at) = places(text) else { return text.into() };
+        let Some(mut at) = self.find_code(text) else { return text.into() };
         let (mut out, mut rest) = (String::with_capacity(text.len()), text);
         loop {
             out.push_str(&rest[..at]);
             out.push_str(REMOVED);
             rest = &rest[at + self.code.len()..];
-            match places(rest) {
+            match self.find_code(rest) {
                 Some(next) => at = next,
                 None => break,
             }
         }
         (out + rest).into()
+    }
+
+    fn find_code(&self, text: &str) -> Option<usize> {
+        text.to_ascii_lowercase().find(&*self.code)
     }
 }
 

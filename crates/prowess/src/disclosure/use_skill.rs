@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     disclosure::{
-        disclose::rendered,
-        invoke::{MAX_FILES, folded, folder, remaining_files},
+        disclose::render_cached,
+        invoke::{MAX_FILES, fold_paths, folder, remaining_files},
     },
     library::Library,
     read::{skill::Skill, source::ReadError},
@@ -54,9 +54,9 @@ impl fmt::Display for UsedSkill {
                 write!(f, "# Skill: {}\n\nFolder: {}\n\n", one_line(name), one_line(folder))?;
                 writeln!(f, "{}", instructions.trim_end())?;
                 if !resources.is_empty() {
-                    f.write_str("\nFiles, as paths below the folder:\n")?;
+                    f.write_str("\nFiles, relative to the folder:\n")?;
                 }
-                let lines = folded(resources.iter().map(String::as_str));
+                let lines = fold_paths(resources.iter().map(String::as_str));
                 for (name, count) in lines.iter().take(MAX_FILES) {
                     match count {
                         1 => writeln!(f, "- {}", one_line(name))?,
@@ -76,7 +76,7 @@ impl UsedSkill {
         Ok(Self::Found {
             name: skill.manifest.name.to_string(),
             folder: folder(skill),
-            instructions: rendered(skill, skill.text()?).full.clone(),
+            instructions: render_cached(skill, skill.text()?).full.clone(),
             resources: skill.resources().iter().map(|it| it.path.to_string()).collect(),
         })
     }

@@ -10,7 +10,7 @@ use std::{
 
 use prowess_frontmatter::{Field, Quirk, Value};
 
-use super::look::{Leaf, Link};
+use super::survey::{ClientPath, Link};
 use crate::{
     clients::{Symptom, symptom::OPEN},
     finding::{
@@ -20,7 +20,7 @@ use crate::{
     library::load::whole_characters,
     read::{
         manifest::Status,
-        parse::{self, Encoding, canonical, decode, requoted},
+        parse::{self, Encoding, canonical, decode, quote_values},
         source::{DiscoveredSkill, Folder, Source as _},
     },
 };
@@ -31,7 +31,7 @@ pub(super) struct Candidate {
     /// The path of the file, as displayed.
     pub(super) path: Arc<Path>,
     /// The name of the file.
-    pub(super) spelt: String,
+    pub(super) file_name: String,
     pub(super) size: u64,
     pub(super) body: u64,
     pub(super) is_utf8: bool,
@@ -94,8 +94,9 @@ impl Candidate {
     }
 
     /// Returns the name of its folder, on the path by which a client finds it.
-    pub(super) fn folder(&self, leaf: Option<&Leaf<'_>>) -> String {
-        let within = leaf.and_then(|it| it.within.file_name().or_else(|| it.root.file_name()));
+    pub(super) fn folder(&self, client_path: Option<&ClientPath<'_>>) -> String {
+        let within =
+            client_path.and_then(|it| it.within.file_name().or_else(|| it.root.file_name()));
         within
             .or_else(|| self.path.parent().and_then(Path::file_name))
             .unwrap_or_default()
@@ -125,14 +126,7 @@ impl Candidate {
         let decoded = decode(bytes);
         let reading = parse::SplitDocument::new(&decoded, &mut report);
         let document = &reading.document;
-        let noted =
-            |rules: &[&rule::Rule]| report.findings.iter().find(|it| rules.contains(&it.rule));
-        let bad = noted(&[
-            &rule::YAML_REPAIRED,
-            &rule::YAML_RESCUED,
-            &rule::YAML_INVALID,
-            &rule::YAML_NOT_MAP,
-        ]);
+        let bad = report.findings.iter().find(|it| UNREADABLE.contains(&it.rule));
         let text = match (&reading.fields, document.frontmatter) {
             (_, None) => Text::NoFrontmatter,
             (Some(_), _) if bad.is_some_and(|it| *it.rule == rule::YAML_REPAIRED) => Text::Mended,
@@ -141,19 +135,11 @@ impl Candidate {
             (None, _) => Text::Unread,
         };
         let fields = reading.fields.as_deref().unwrap_or_default();
-        let field = |key: &str| fields.iter().find(|it| canonical(&it.key) == key);
-        let text_of = |key: &str| {
-            let text = field(key).and_then(|it| it.value.as_text()).map(str::trim);
-            text.filter(|it| !it.is_empty())
-        };
-        let says = |key: &str, words: &[&str]| {
-            text_of(key).is_some_and(|it| words.contains(&it.to_ascii_lowercase().as_str()))
-        };
         let mut hasher = DefaultHasher::new();
         found.head.hash(&mut hasher);
         let mut candidate = Self {
             path: found.path.clone(),
-            spelt: found.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            file_name: found.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             size: found.size,
             body: found.size.saturating_sub(document.body.start as u64),
             is_utf8: decoded.invalid.is_none() && decoded.encoding != Encoding::Utf16,
@@ -164,17 +150,21 @@ impl Candidate {
             has_duplicates: has_duplicates(fields),
             text,
             is_mendable: text == Text::Mended
-                && document.frontmatter.is_some_and(|it| requoted(it.text).is_some()),
+                && document.frontmatter.is_some_and(|it| quote_values(it.text).is_some()),
             fault: bad.map(|it| Fault {
                 line: it.line,
                 is_yaml: *it.rule == rule::YAML_NOT_MAP,
                 hint: it.hint.clone(),
             }),
-            name: text_of("name").map(str::to_owned),
-            description: text_of("description").map(|it| it.chars().count()),
-            is_nested: field("metadata").is_some_and(|it| is_nested(&it.value)),
-            hides_from_model: says("disable-model-invocation", &["true", "yes", "on", "1"]),
-            hides_from_people: says("user-invocable", &["false", "no", "off", "0"]),
+            name: text_of(fields, "name").map(str::to_owned),
+            description: text_of(fields, "description").map(|it| it.chars().count()),
+            is_nested: field(fields, "metadata").is_some_and(|it| is_nested(&it.value)),
+            hides_from_model: is_one_of(
+                fields,
+                "disable-model-invocation",
+                &["true", "yes", "on", "1"],
+            ),
+            hides_from_people: is_one_of(fields, "user-invocable", &["false", "no", "off", "0"]),
             status: status(fields),
             open: Vec::new(),
             head: hasher.finish(),
@@ -185,13 +175,30 @@ impl Candidate {
         candidate.open = OPEN
             .iter()
             .copied()
-            .filter(|it| !it.is_of_way() && it.applies_to(&candidate, None))
+            .filter(|it| !it.is_about_path() && it.applies_to(&candidate, None))
             .collect();
         let is_certain = document.frontmatter.is_some()
             && document.quirks.is_empty()
             && !document.body.text.is_empty();
         (candidate, is_certain)
     }
+}
+
+/// The rules for a frontmatter that is not YAML, or not a map.
+const UNREADABLE: [&rule::Rule; 4] =
+    [&rule::YAML_REPAIRED, &rule::YAML_RESCUED, &rule::YAML_INVALID, &rule::YAML_NOT_MAP];
+
+fn field<'f, 'a>(fields: &'f [Field<'a>], key: &str) -> Option<&'f Field<'a>> {
+    fields.iter().find(|it| canonical(&it.key) == key)
+}
+
+fn text_of<'f>(fields: &'f [Field<'_>], key: &str) -> Option<&'f str> {
+    let text = field(fields, key).and_then(|it| it.value.as_text()).map(str::trim);
+    text.filter(|it| !it.is_empty())
+}
+
+fn is_one_of(fields: &[Field<'_>], key: &str, words: &[&str]) -> bool {
+    text_of(fields, key).is_some_and(|it| words.contains(&it.to_ascii_lowercase().as_str()))
 }
 
 /// Whether a quirk is only blank space before or beside the delimiters.

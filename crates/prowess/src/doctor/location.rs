@@ -94,8 +94,8 @@ impl Location {
                     continue;
                 }
                 match troubles[first..].iter_mut().find(|it: &&mut SkillTrouble<'_>| {
-                    let symptom = |it: Option<&VerdictReason>| it.and_then(|it| it.symptom);
-                    it.verdict == *verdict && symptom(it.note) == symptom(note)
+                    it.verdict == *verdict
+                        && it.note.and_then(|it| it.symptom) == note.and_then(|it| it.symptom)
                 }) {
                     Some(trouble) => trouble.clients.push(client),
                     None => {

@@ -8,7 +8,7 @@ use super::{
     surroundings::Surroundings,
     symptom::{NameToChange, misnamed},
 };
-use crate::clients::{Client, Spot, Symptom, Verdict};
+use crate::clients::{Client, Symptom, Verdict};
 
 /// A suggestion, with the number of skills that it helps.
 #[derive(Debug)]
@@ -24,6 +24,13 @@ pub enum Suggestion<'a> {
     Rename {
         /// The name to change.
         which: NameToChange,
+        /// The directories.
+        directories: Vec<&'a Path>,
+        /// The number of skills that it helps.
+        skills: usize,
+    },
+    /// Make the names of skills in these directories and of their folders lowercase, with hyphens.
+    Lowercase {
         /// The directories.
         directories: Vec<&'a Path>,
         /// The number of skills that it helps.
@@ -73,18 +80,20 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     let mut all: Vec<(Urgency, Suggestion<'a>)> = Vec::new();
     let (mut fixable, mut others) = (Tally::default(), Tally::default());
     let (mut folders, mut names) = (Tally::default(), Tally::default());
+    let mut malformed = Tally::default();
     let mut shadowed: Vec<&'a ExaminedSkill> = Vec::new();
     let (mut truncated, mut first_truncated) = (Tally::default(), None);
     for location in &checkup.locations {
         for skill in location.skills(checkup) {
-            let here = || skill.diagnoses.iter().filter(|it| location.is_found_here(it));
+            let here = skill.diagnoses.iter().filter(|it| location.is_found_here(it));
             let is_lost =
-                here().all(|it| matches!(it.verdict, Verdict::Refused | Verdict::Unknown));
-            for diagnosis in here().filter(|it| needs_help(it)) {
+                here.clone().all(|it| matches!(it.verdict, Verdict::Refused | Verdict::Unknown));
+            for diagnosis in here.filter(|it| needs_help(it)) {
                 let tally = match kind(diagnosis, skill) {
                     Kind::Fixable => &mut fixable,
                     Kind::Misnamed(NameToChange::Folder) => &mut folders,
                     Kind::Misnamed(NameToChange::Skill) => &mut names,
+                    Kind::Malformed => &mut malformed,
                     Kind::Shadowed => {
                         shadowed.push(skill);
                         continue;
@@ -108,6 +117,9 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
         let Tally { directories, skills, .. } = tally;
         all.push((urgency, Suggestion::Rename { which, directories, skills: skills.len() }));
     }
+    let urgency = malformed.urgency();
+    let Tally { directories, skills, .. } = malformed;
+    all.push((urgency, Suggestion::Lowercase { directories, skills: skills.len() }));
     let urgency = others.urgency();
     let Tally { directories, skills, .. } = others;
     all.push((urgency, Suggestion::Check { directories, skills: skills.len() }));
@@ -185,6 +197,8 @@ impl<'a> Tally<'a> {
 enum Kind {
     Fixable,
     Misnamed(NameToChange),
+    /// Neither its name nor that of its folder is valid, and in lowercase both are.
+    Malformed,
     Shadowed,
     Truncated,
     Other,
@@ -192,29 +206,54 @@ enum Kind {
 
 /// Whether a skill is not loaded, or not as a whole, and its author did not ask for that.
 fn needs_help(diagnosis: &Diagnosis) -> bool {
-    let is_meant =
-        |it: Option<Symptom>| matches!(it, Some(Symptom::NotForModels | Symptom::NotForPeople));
     match diagnosis.verdict {
         Verdict::Loads | Verdict::Asks => false,
         Verdict::Unknown => diagnosis.notes.iter().any(|it| it.verdict == Verdict::Unknown),
-        Verdict::Hidden => !diagnosis.notes.iter().all(|it| is_meant(it.symptom)),
+        Verdict::Hidden => !diagnosis
+            .notes
+            .iter()
+            .all(|it| matches!(it.symptom, Some(Symptom::NotForModels | Symptom::NotForPeople))),
         Verdict::Cut | Verdict::Shadowed | Verdict::Refused | Verdict::Unseen => true,
     }
 }
 
 fn kind(diagnosis: &Diagnosis, skill: &ExaminedSkill) -> Kind {
     let mut reasons = diagnosis.notes.iter().filter(|it| it.verdict == diagnosis.verdict);
-    let is_misnamed = |it: Option<Symptom>| matches!(it, Some(Symptom::NameNotFolder(_)));
     match diagnosis.verdict {
         Verdict::Shadowed => Kind::Shadowed,
         Verdict::Cut if !reasons.clone().all(|it| it.is_fixable) => Kind::Truncated,
         _ if reasons.clone().next().is_none() => Kind::Other,
+        _ if reasons.clone().any(|it| is_form_of_name(it.symptom))
+            && reasons.clone().all(|it| is_about_name(it.symptom)) =>
+        {
+            kind_of_malformed(diagnosis, skill)
+        }
         _ if reasons.clone().all(|it| it.is_fixable) => Kind::Fixable,
-        _ if reasons.all(|it| is_misnamed(it.symptom)) => {
+        _ if reasons.all(|it| matches!(it.symptom, Some(Symptom::NameNotFolder(_)))) => {
             let path = diagnosis.path.as_deref().unwrap_or(&skill.path);
             let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
             misnamed(&skill.name, &folder.to_string_lossy()).map_or(Kind::Other, Kind::Misnamed)
         }
+        _ => Kind::Other,
+    }
+}
+
+fn is_form_of_name(symptom: Option<Symptom>) -> bool {
+    matches!(symptom, Some(Symptom::NameForm(_)))
+}
+
+fn is_about_name(symptom: Option<Symptom>) -> bool {
+    is_form_of_name(symptom) || matches!(symptom, Some(Symptom::NameNotFolder(_)))
+}
+
+/// Returns the kind of help for a name with characters that are not allowed: that of the folder, if
+/// it has none.
+fn kind_of_malformed(diagnosis: &Diagnosis, skill: &ExaminedSkill) -> Kind {
+    let path = diagnosis.path.as_deref().unwrap_or(&skill.path);
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+    match misnamed(&skill.name, &folder.to_string_lossy()) {
+        Some(NameToChange::Skill) => Kind::Misnamed(NameToChange::Skill),
+        None if skill.name.contains(char::is_alphanumeric) => Kind::Malformed,
         _ => Kind::Other,
     }
 }
@@ -226,10 +265,11 @@ fn share<'a>(
     surroundings: &Surroundings,
 ) -> Option<(Urgency, Suggestion<'a>)> {
     // Of a repository, more than its skills would be copied.
-    let depth = |it: &ExaminedSkill| {
-        Some(it.path.strip_prefix(&location.directory).ok()?.components().count())
-    };
-    if location.skills(checkup).any(|it| depth(it).is_some_and(|it| it != 2)) {
+    if location
+        .skills(checkup)
+        .filter_map(|it| it.path.strip_prefix(&location.directory).ok())
+        .any(|it| it.components().count() != 2)
+    {
         return None;
     }
     let mut strangers = location.strangers(checkup);
@@ -239,17 +279,15 @@ fn share<'a>(
         let spots = client.spots.iter().flat_map(|it| surroundings.directories(it));
         spots.into_iter().any(|it| it == directory)
     };
-    let own = |it: &&'static Client| {
-        // System-wide directories are for the administrator to change.
-        let is_fit =
-            |it: &&Spot| it.is_in_project() == location.in_project && !it.path.starts_with('/');
-        let spots = it.spots.iter().filter(is_fit);
-        spots.filter_map(|it| surroundings.directories(it).into_iter().next()).collect::<Vec<_>>()
-    };
+    // System-wide directories are for the administrator to change.
+    let spots = strangers
+        .iter()
+        .flat_map(|it| it.spots)
+        .filter(|it| it.is_in_project() == location.in_project && !it.path.starts_with('/'));
     // The directory that reaches most clients; one that reads both directories may show a skill
     // twice.
     let mut best: Option<(usize, std::cmp::Reverse<usize>, PathBuf)> = None;
-    for directory in strangers.iter().flat_map(own) {
+    for directory in spots.filter_map(|it| surroundings.directories(it).into_iter().next()) {
         let reached = strangers.iter().filter(|it| looks(it, &directory)).count();
         let doubled = readers.iter().filter(|it| looks(it.client, &directory)).count();
         let found = (reached, std::cmp::Reverse(doubled), directory);

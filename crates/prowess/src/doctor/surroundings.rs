@@ -50,30 +50,25 @@ impl Surroundings {
     /// project, the nearest first, then those of the user and the system. This is the meaning of
     /// the preset [`HERE`](crate::HERE).
     pub fn here(&self) -> Vec<Directory> {
-        let spots = || CLIENTS.iter().flat_map(|it| it.spots);
-        let is_in_project = |it: &&Spot| it.is_in_project();
-        let users = spots().filter(|it| !is_in_project(it)).flat_map(|it| self.directories(it));
-        let mut users: Vec<PathBuf> = users.collect();
-        let project = spots().filter(is_in_project).flat_map(|it| self.directories(it));
+        let (project, users): (Vec<&Spot>, Vec<&Spot>) =
+            CLIENTS.iter().flat_map(|it| it.spots).partition(|it| it.is_in_project());
+        let mut users: Vec<PathBuf> =
+            users.into_iter().flat_map(|it| self.directories(it)).collect();
+        let project = project.into_iter().flat_map(|it| self.directories(it));
         // In the home directory the project's directories are the user's.
         let is_users: HashSet<&PathBuf> = users.iter().collect();
         let mut project: Vec<PathBuf> = project.filter(|it| !is_users.contains(it)).collect();
-        // The number of levels from the working directory up to the folder that contains it.
-        let height = |it: &PathBuf| {
+        // By the number of levels from the working directory up to the folder that contains it.
+        project.sort_by_key(|it| {
             self.cwd.ancestors().take_while(|folder: &&Path| !it.starts_with(folder)).count()
-        };
-        project.sort_by_key(|it| height(it));
+        });
         let mut seen = HashSet::new();
         users.retain(|it| seen.insert(it.clone()));
         project.retain(|it| seen.insert(it.clone()));
-        let directory = |path: PathBuf, scope: Scope| Directory {
-            path,
-            scope,
-            optional: true,
-            search: Search::Plain,
-        };
-        let project = project.into_iter().map(|it| directory(it, Scope::Project));
-        project.chain(users.into_iter().map(|it| directory(it, Scope::User))).collect()
+        let project = project.into_iter().map(|it| (it, Scope::Project));
+        let all = project.chain(users.into_iter().map(|it| (it, Scope::User)));
+        let (optional, search) = (true, Search::Plain);
+        all.map(|(path, scope)| Directory { path, scope, optional, search }).collect()
     }
 
     /// Whether a path is in the project, and not the user's, whose home may be inside the project.
@@ -95,18 +90,17 @@ impl Client {
     /// Returns the evidence that it is installed for this user or used in this project: a path of
     /// its own, or its program.
     pub fn installed_at(&self, surroundings: &Surroundings) -> Option<PathBuf> {
-        let paths = |it: &&'static str| {
+        let markers = self.markers.iter().flat_map(|it| {
             let spot = Spot { path: it, upwards: true };
             let mut paths = surroundings.directories(&spot);
             // Of a folder in the home, only the user's own files are evidence.
             let home = surroundings.home.as_ref().map(|home| home.join(it));
             paths.retain(|it| !spot.is_in_project() || Some(it) != home.as_ref());
             paths
-        };
+        });
         let programs = self.programs.iter();
         let programs =
             programs.flat_map(|name| surroundings.path.iter().map(move |it| it.join(name)));
-        let mut all = self.markers.iter().flat_map(paths).chain(programs);
-        all.find(|it| is_there(it))
+        markers.chain(programs).find(|it| is_there(it))
     }
 }

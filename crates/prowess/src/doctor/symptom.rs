@@ -2,7 +2,7 @@
 
 use super::{
     candidate::{Candidate, Fault, Text},
-    look::{Leaf, Link},
+    survey::{ClientPath, Link},
 };
 
 use crate::{
@@ -14,29 +14,34 @@ use crate::{
 
 impl Symptom {
     /// Whether it depends on the path that leads to a file, and not on the file alone.
-    pub(super) fn is_of_way(self) -> bool {
+    pub(super) fn is_about_path(self) -> bool {
         let of_depth = matches!(self, Self::AtRoot | Self::Deeper(_));
-        self.is_of_link() || of_depth || matches!(self, Self::InProject | Self::NameNotFolder(_))
+        self.is_about_link() || of_depth || matches!(self, Self::InProject | Self::NameNotFolder(_))
     }
 
     /// Whether it is about a link.
-    pub(super) fn is_of_link(self) -> bool {
+    pub(super) fn is_about_link(self) -> bool {
         matches!(self, Self::FolderLink | Self::ProjectLink | Self::FileLink)
     }
 
-    /// Whether a file has this symptom, as a client finds it; without a `leaf`, for a client that
-    /// is told where to look.
-    pub(super) fn applies_to(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> bool {
-        let lies = |is_it: &dyn Fn(&Leaf<'_>) -> bool| leaf.is_some_and(is_it);
+    /// Whether a file has this symptom, as a client finds it; without a `client_path`, for a client
+    /// whose user names the directories.
+    pub(super) fn applies_to(
+        self,
+        candidate: &Candidate,
+        client_path: Option<&ClientPath<'_>>,
+    ) -> bool {
         let name = candidate.name.as_deref();
         match self {
-            Self::AtRoot => lies(&|it| it.depth == 0),
-            Self::Deeper(depth) => lies(&|it| it.depth > depth),
-            Self::FolderLink => leaf.map_or(candidate.link, |it| it.link) == Link::Folder,
-            Self::ProjectLink => lies(&|it| it.link == Link::Folder && it.is_in_project),
-            Self::FileLink => leaf.map_or(candidate.link, |it| it.link) == Link::Document,
-            Self::InProject => lies(&|it| it.is_in_project),
-            Self::FileName => candidate.spelt != SKILL_FILE,
+            Self::AtRoot => client_path.is_some_and(|it| it.depth == 0),
+            Self::Deeper(depth) => client_path.is_some_and(|it| it.depth > depth),
+            Self::FolderLink => client_path.map_or(candidate.link, |it| it.link) == Link::Folder,
+            Self::ProjectLink => {
+                client_path.is_some_and(|it| it.link == Link::Folder && it.is_in_project)
+            }
+            Self::FileLink => client_path.map_or(candidate.link, |it| it.link) == Link::Document,
+            Self::InProject => client_path.is_some_and(|it| it.is_in_project),
+            Self::FileName => candidate.file_name != SKILL_FILE,
             Self::FileOver(bytes) => candidate.size > bytes,
             Self::BodyOver(bytes) => candidate.body > bytes,
             Self::ByteOrderMark => candidate.has_mark,
@@ -53,7 +58,7 @@ impl Symptom {
             Self::NameForm(form) => name.is_some_and(|it| !form.fits(it)),
             Self::NameOver(most) => name.is_some_and(|it| it.chars().count() > most),
             Self::NameNotFolder(letters) => {
-                name.is_some_and(|it| !letters.are_same(it, &candidate.folder(leaf)))
+                name.is_some_and(|it| !letters.are_same(it, &candidate.folder(client_path)))
             }
             Self::DescriptionMissing => candidate.is_read() && candidate.description.is_none(),
             Self::DescriptionOver(most) => candidate.description.is_some_and(|it| it > most),
@@ -74,8 +79,10 @@ impl Symptom {
             Self::FileLink => "its `SKILL.md` is a link".to_owned(),
             Self::FileName => "the file name is not exactly `SKILL.md`".to_owned(),
             Self::InProject => "it belongs to a project".to_owned(),
-            Self::FileOver(most) => format!("the file has more than {}", bytes(most)),
-            Self::BodyOver(most) => format!("the instructions have more than {}", bytes(most)),
+            Self::FileOver(most) => format!("the file has more than {}", format_size(most)),
+            Self::BodyOver(most) => {
+                format!("the instructions have more than {}", format_size(most))
+            }
             Self::ByteOrderMark => "the file begins with a byte order mark".to_owned(),
             Self::NotUtf8 => "the file is not UTF-8".to_owned(),
             Self::NoFrontmatter => "there is no frontmatter at the start of the file".to_owned(),
@@ -107,14 +114,18 @@ impl Symptom {
     }
 
     /// Describes it for one file, with the details.
-    pub(super) fn says(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> String {
+    pub(super) fn describe_for(
+        self,
+        candidate: &Candidate,
+        client_path: Option<&ClientPath<'_>>,
+    ) -> String {
         let name = candidate.name.as_deref().unwrap_or_default();
         let shown = shorten_name(name);
         let has = match self {
-            Self::Deeper(_) => leaf.map_or(0, |it| it.depth).to_string(),
-            Self::FileName => format!("`{}`", candidate.spelt),
-            Self::FileOver(_) => bytes(candidate.size),
-            Self::BodyOver(_) => bytes(candidate.body),
+            Self::Deeper(_) => client_path.map_or(0, |it| it.depth).to_string(),
+            Self::FileName => format!("`{}`", candidate.file_name),
+            Self::FileOver(_) => format_size(candidate.size),
+            Self::BodyOver(_) => format_size(candidate.body),
             Self::NotYaml | Self::Garbled => match &candidate.fault {
                 Some(fault) if fault.is_yaml => {
                     return "the frontmatter is YAML, but has no `key: value` lines".to_owned();
@@ -124,7 +135,7 @@ impl Symptom {
             },
             Self::NameForm(_) => format!("`{shown}`"),
             Self::NameOver(_) => name.chars().count().to_string(),
-            Self::NameNotFolder(_) => format!("`{shown}` in `{}`", candidate.folder(leaf)),
+            Self::NameNotFolder(_) => format!("`{shown}` in `{}`", candidate.folder(client_path)),
             Self::DescriptionOver(_) => candidate.description.unwrap_or_default().to_string(),
             _ => return self.about(),
         };
@@ -132,12 +143,16 @@ impl Symptom {
     }
 
     /// Returns advice on how to fix it; `None` if its author intended it.
-    pub(super) fn fix(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> Option<String> {
+    pub(super) fn fix(
+        self,
+        candidate: &Candidate,
+        client_path: Option<&ClientPath<'_>>,
+    ) -> Option<String> {
         let fix = match self {
             Self::AtRoot => "move `SKILL.md` into a folder with the name of the skill".to_owned(),
-            Self::Deeper(depth) => match leaf {
-                Some(leaf) if depth > 0 => {
-                    let path = leaf.root.join(candidate.folder(Some(leaf)));
+            Self::Deeper(depth) => match client_path {
+                Some(client_path) if depth > 0 => {
+                    let path = client_path.root.join(candidate.folder(Some(client_path)));
                     format!("move the folder up, to `{}`", path.display())
                 }
                 _ => "move the folder up".to_owned(),
@@ -158,16 +173,16 @@ impl Symptom {
                 "write `---` alone on its line, the first one in line 1".to_owned()
             }
             Self::NotYaml | Self::Garbled => candidate.fault.as_ref()?.hint.clone().into_owned(),
-            Self::Unread => "write the values out".to_owned(),
+            Self::Unread => "write the values out in full".to_owned(),
             Self::DuplicateKey => "keep one of them".to_owned(),
             Self::DashesInside => "use another kind of dash".to_owned(),
-            Self::NameMissing => format!("add `name: {}`", candidate.folder(leaf)),
+            Self::NameMissing => format!("add `name: {}`", candidate.folder(client_path)),
             Self::NameForm(Form::NoSlash) => "choose a name without a slash".to_owned(),
             Self::NameForm(form) => format!("choose a name of {}", form.characters()),
             Self::NameOver(most) => format!("choose a name of at most {most} characters"),
             Self::NameNotFolder(_) => {
                 let name = candidate.name.as_deref().unwrap_or_default();
-                let folder = candidate.folder(leaf);
+                let folder = candidate.folder(client_path);
                 match misnamed(name, &folder) {
                     Some(NameToChange::Folder) => format!("rename the folder to `{name}`"),
                     Some(NameToChange::Skill) => format!("set `name: {folder}`"),
@@ -217,16 +232,10 @@ pub(super) fn misnamed(name: &str, folder: &str) -> Option<NameToChange> {
 
 impl Form {
     fn fits(self, name: &str) -> bool {
-        let words = |name: &str, separates: &[char]| {
-            name.split(separates).all(|it: &str| {
-                !it.is_empty()
-                    && it.bytes().all(|it: u8| it.is_ascii_lowercase() || it.is_ascii_digit())
-            })
-        };
         match self {
-            Self::Words => words(name, &['-']),
-            Self::AnyCase => words(&name.to_ascii_lowercase(), &['-']),
-            Self::Dotted => words(name, &['-', '.']),
+            Self::Words => are_words(name, &['-']),
+            Self::AnyCase => are_words(&name.to_ascii_lowercase(), &['-']),
+            Self::Dotted => are_words(name, &['-', '.']),
             Self::Spaced => {
                 name.starts_with(|it: char| it.is_ascii_alphanumeric())
                     && name
@@ -249,6 +258,13 @@ impl Form {
     }
 }
 
+/// Whether a name is one or more words of lowercase letters and digits.
+fn are_words(name: &str, separators: &[char]) -> bool {
+    name.split(separators).all(|it: &str| {
+        !it.is_empty() && it.bytes().all(|it: u8| it.is_ascii_lowercase() || it.is_ascii_digit())
+    })
+}
+
 impl Letters {
     fn are_same(self, name: &str, folder: &str) -> bool {
         match self {
@@ -259,7 +275,7 @@ impl Letters {
 }
 
 /// Formats a size, in a larger unit if it is a round number.
-fn bytes(count: u64) -> String {
+fn format_size(count: u64) -> String {
     match count {
         _ if count >= 1 << 20 && count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
         _ => format!("{count} bytes"),

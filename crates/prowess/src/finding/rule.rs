@@ -45,14 +45,14 @@ const W: Option<Severity> = Some(Severity::Warning);
 const I: Option<Severity> = Some(Severity::Info);
 const N: Option<Severity> = None;
 
-/// Declares the rules, and the list of them; each has its page in `docs/rules/`. The columns are
+/// Declares the rules, and the list of them; each has its page in `rules/`. The columns are
 /// lenient, spec, reference.
 macro_rules! rules {
     ($($name:ident $code:literal $lenient:ident $spec:ident $reference:ident $summary:literal;)*) => {
         $(pub(crate) static $name: Rule = Rule {
             code: $code,
             summary: $summary,
-            page: include_str!(concat!("../../../../docs/rules/", $code, ".md")),
+            page: include_str!(concat!("../../rules/", $code, ".md")),
             lenient: $lenient,
             spec: $spec,
             reference: $reference,
@@ -68,7 +68,7 @@ rules! {
     DIRECTORY_MISSING "directory-missing" W W W "a configured directory exists";
     DIRECTORY_UNREADABLE "directory-unreadable" E E E "a directory can be read";
     FILE_UNREADABLE "file-unreadable" E E E "SKILL.md can be read";
-    FILE_NOT_REGULAR "file-not-regular" E E E "SKILL.md is an ordinary file";
+    FILE_NOT_REGULAR "file-not-regular" E E E "SKILL.md is a regular file";
     FILE_TOO_LARGE "file-too-large" E E E "SKILL.md is within the size limit";
     FILE_NAME "file-name" W E N "the file is called exactly SKILL.md";
     LINK_ESCAPES "link-escapes" E E E "a link stays within the configured directories";
@@ -100,11 +100,11 @@ rules! {
     NAME_TOO_LONG "name-too-long" W E E "the name has at most 64 characters";
     NAME_CASE "name-case" W E E "the name is lowercase";
     NAME_EDGE "name-edge" W E E "the name neither begins nor ends with a hyphen";
-    NAME_HYPHENS "name-hyphens" W E E "the name has no two hyphens in a row";
+    NAME_HYPHENS "name-hyphens" W E E "the name does not have two hyphens in a row";
     NAME_CHARACTERS "name-characters" W E E "the name has only letters, digits and hyphens";
     NAME_FOLDER "name-folder" W E E "the name matches the folder";
     NAME_NOT_ASCII "name-not-ascii" I W N "the name is ASCII, as most clients require";
-    NAME_RESERVED "name-reserved" I W N "the name does not contain `claude` or `anthropic`, which uploads refuse";
+    NAME_RESERVED "name-reserved" I W N "the name does not contain `claude` or `anthropic`, which the Claude API does not accept";
     NAME_WINDOWS "name-windows" W W N "the name can be a folder on Windows";
     NAME_CONFUSABLE "name-confusable" W W N "no other name differs only in case or look-alike characters";
     SAME_CONTENT "same-content" I I N "no skill is a copy of another";
@@ -114,7 +114,7 @@ rules! {
     DESCRIPTION_TOO_LONG "description-too-long" W E E "the description has at most 1024 characters";
     DESCRIPTION_CUT "description-cut" N I N "the description fits into the lists of all clients";
     DESCRIPTION_WHEN "description-when" N I N "the description says when to use the skill";
-    DESCRIPTION_BRACKETS "description-brackets" I W N "the description has no angle brackets, which uploads refuse";
+    DESCRIPTION_BRACKETS "description-brackets" I W N "the description has no angle brackets, which the Claude API does not accept";
     COMPATIBILITY "compatibility" I E E "compatibility is text of 1 to 500 characters";
     LICENSE_NOT_TEXT "license-not-text" I E N "the license is text";
     METADATA_NOT_MAP "metadata-not-map" W E N "metadata is a map";
@@ -135,20 +135,20 @@ rules! {
     UNPINNED_PACKAGE "unpinned-package" N I N "packages that the instructions fetch have a version";
     REFERENCE_MISSING "reference-missing" I W N "a file that the instructions link to exists";
     REFERENCE_OUTSIDE "reference-outside" I W N "links lead to files inside the skill";
-    REFERENCE_CHAIN "reference-chain" N I N "references do not link on to further references";
-    REFERENCE_CONTENTS "reference-contents" N I N "a long reference begins with its contents";
+    REFERENCE_CHAIN "reference-chain" N I N "references do not link to further references";
+    REFERENCE_CONTENTS "reference-contents" N I N "a long reference begins with a table of contents";
     RESOURCE_UNMENTIONED "resource-unmentioned" N I N "the instructions mention the files of the skill";
     NESTED_SKILL "nested-skill" W W N "no skill is inside another";
     RESOURCE_TOO_LARGE "resource-too-large" W W N "a resource is within the size limit";
     RESOURCE_UNREADABLE "resource-unreadable" W W N "a resource can be read";
-    RESOURCE_NOT_REGULAR "resource-not-regular" W W N "a resource is an ordinary file";
+    RESOURCE_NOT_REGULAR "resource-not-regular" W W N "a resource is a regular file";
     SKILL_TOO_LARGE "skill-too-large" E E N "all files of the skill together are within the size limit";
-    SKILL_TOO_MANY_FILES "skill-too-many-files" I W N "a skill has at most 512 files and 16 MiB, as MCP hosts must accept";
+    SKILL_TOO_MANY_FILES "skill-too-many-files" I W N "a skill has at most 512 files and 16 MiB, which every MCP host accepts";
     EVALS "evals" I W N "evals/evals.json can be read";
     // The library.
-    INCLUDE_UNMATCHED "include-unmatched" W W W "a name to include is the name of a skill";
+    INCLUDE_UNMATCHED "include-unmatched" W W W "every name to include is the name of a skill";
     KEPT_LAST_GOOD "kept-last-good" E E E "a skill that was edited can still be read";
-    TOO_DEEP "too-deep" W W N "directories are not nested without end";
+    TOO_DEEP "too-deep" W W N "directories are not nested too deeply";
 }
 
 /// Finds a rule by its code.

@@ -2,16 +2,16 @@
 
 use std::{collections::HashMap, hash::BuildHasherDefault};
 
-use super::words::{AsIs, ChunkTerm, Term, chunks, hash, terms};
+use super::words::{ChunkTerm, IdentityHasher, Term, chunks, hash, terms};
 
 /// Caches the terms of every chunk it has seen, and numbers terms in order of appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Analyser {
     /// Every term, by its number.
     pub(crate) terms: Vec<Term>,
-    numbers: HashMap<Term, u32, BuildHasherDefault<AsIs>>,
+    numbers: HashMap<Term, u32, BuildHasherDefault<IdentityHasher>>,
     /// The terms of each chunk, by its hash.
-    known: HashMap<u64, ChunkTerms, BuildHasherDefault<AsIs>>,
+    known: HashMap<u64, ChunkTerms, BuildHasherDefault<IdentityHasher>>,
     /// The terms of chunks that have several.
     several: Vec<NumberedTerm>,
 }

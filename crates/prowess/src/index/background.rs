@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, hash::BuildHasherDefault, sync::LazyLock};
 
-use super::words::{AsIs, hash};
+use super::words::{IdentityHasher, hash};
 
 /// The frequencies of words among published skills: sorted stems, each with its rarity. Stems that
 /// are missing occur in fewer than one in a thousand. Written by `prowess-benches fit`.
@@ -51,16 +51,17 @@ struct Shares {
     described: f32,
 }
 
-static SHARES: LazyLock<HashMap<u64, Shares, BuildHasherDefault<AsIs>>> = LazyLock::new(|| {
-    let share = |rarity: &str| rarity.parse().map_or(UNKNOWN, |it: f32| (-it / 10.0).exp());
-    let shares = TABLE.lines().filter_map(|line| {
-        let mut fields = line.split(' ');
-        let stem = hash(fields.next()?.as_bytes());
-        let anywhere = share(fields.next()?);
-        Some((stem, Shares { anywhere, described: share(fields.next()?) }))
+static SHARES: LazyLock<HashMap<u64, Shares, BuildHasherDefault<IdentityHasher>>> =
+    LazyLock::new(|| {
+        let share = |rarity: &str| rarity.parse().map_or(UNKNOWN, |it: f32| (-it / 10.0).exp());
+        let shares = TABLE.lines().filter_map(|line| {
+            let mut fields = line.split(' ');
+            let stem = hash(fields.next()?.as_bytes());
+            let anywhere = share(fields.next()?);
+            Some((stem, Shares { anywhere, described: share(fields.next()?) }))
+        });
+        shares.collect()
     });
-    shares.collect()
-});
 
 /// Returns every stem of the table.
 #[cfg(test)]

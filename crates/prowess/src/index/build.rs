@@ -14,7 +14,7 @@ use super::{
     analyse::Analyser,
     document::{Document, Tally, Text},
     inverted::{ALONE, COMMON, Index, Key, Numbers, Sections, Words},
-    packed::{length, put},
+    packed::{encode, encoded_len},
     words::Term,
 };
 use crate::progress::WorkCounter;
@@ -48,11 +48,11 @@ impl Index {
         counter.expect(count);
         let work = || {
             let (mut analyser, mut tally) = (Analyser::default(), Tally::default());
-            let mut worked = WorkerResult::default();
+            let mut results = WorkerResult::default();
             loop {
                 let from = next.fetch_add(BATCH, Ordering::Relaxed);
                 if from >= count {
-                    return WorkerResult { terms: analyser.terms, ..worked };
+                    return WorkerResult { terms: analyser.terms, ..results };
                 }
                 for at in from..count.min(from + BATCH) {
                     let mut document = Document::default();
@@ -61,13 +61,13 @@ impl Index {
                     });
                     counter.step();
                     match known {
-                        Some(place) => worked.known.push(IndexedDocument { at, place, key }),
-                        None => worked.documents.push((at, Document { key, ..document })),
+                        Some(place) => results.known.push(IndexedDocument { at, place, key }),
+                        None => results.documents.push((at, Document { key, ..document })),
                     }
                 }
             }
         };
-        let mut worked = if threads == 1 {
+        let mut results = if threads == 1 {
             vec![work()]
         } else {
             thread::scope(|scope| {
@@ -75,7 +75,7 @@ impl Index {
                 workers.into_iter().map(|it| it.join().unwrap_or_default()).collect()
             })
         };
-        let known: Vec<_> = worked.iter_mut().flat_map(|it| mem::take(&mut it.known)).collect();
+        let known: Vec<_> = results.iter_mut().flat_map(|it| mem::take(&mut it.known)).collect();
         if count > 0
             && known.len() == count
             && old.len() == count
@@ -84,9 +84,9 @@ impl Index {
             return None;
         }
         if !known.is_empty() {
-            worked.push(WorkerResult::again(old, &known));
+            results.push(WorkerResult::from_existing(old, &known));
         }
-        Some(merged(worked))
+        Some(merge(results))
     }
 }
 
@@ -112,12 +112,12 @@ struct IndexedDocument {
 impl WorkerResult {
     /// Recreates a worker's result from the documents of an existing index; term numbers are its
     /// ids.
-    fn again(old: &Index, known: &[IndexedDocument]) -> Self {
+    fn from_existing(old: &Index, known: &[IndexedDocument]) -> Self {
         let mut uses = vec![0_u32; old.len()];
         known.iter().for_each(|it| uses[it.place as usize] += 1);
         let mut documents: Vec<Document> = Vec::new();
         documents.resize_with(old.len(), Document::default);
-        let ids = 0..old.ids() as u32;
+        let ids = 0..old.id_count() as u32;
         for id in ids.clone() {
             old.postings(id, |document, impact| {
                 if uses.get(document as usize).is_some_and(|it| *it > 0) {
@@ -127,30 +127,30 @@ impl WorkerResult {
                 }
             });
         }
-        let mut again = |&IndexedDocument { at, place, key }: &IndexedDocument| {
+        let documents = known.iter().map(|&IndexedDocument { at, place, key }| {
             let left = &mut uses[place as usize];
             *left -= 1;
             let counted = &mut documents[place as usize];
             let counted = if *left > 0 { counted.clone() } else { mem::take(counted) };
-            let Words { kept, lengths, words } = old.words(place);
+            let Words { stored, lengths, words } = old.words(place);
             let words = words.filter(|it| ids.contains(it)).collect();
-            (at, Document { key, kept, lengths, words, ..counted })
-        };
-        let documents = known.iter().map(&mut again).collect();
+            (at, Document { key, stored, lengths, words, ..counted })
+        });
+        let documents = documents.collect();
         let terms = ids.clone().filter_map(|it| old.term(it)).collect();
         Self { documents, terms, known: Vec::new() }
     }
 }
 
-fn merged(mut worked: Vec<WorkerResult>) -> Index {
-    let (terms, counts) = give_ids(&mut worked);
-    let mut documents: Vec<_> = worked.into_iter().flat_map(|it| it.documents).collect();
+fn merge(mut results: Vec<WorkerResult>) -> Index {
+    let (terms, counts) = give_ids(&mut results);
+    let mut documents: Vec<_> = results.into_iter().flat_map(|it| it.documents).collect();
     documents.sort_unstable_by_key(|it| it.0);
     let documents: Vec<Document> = documents.into_iter().map(|it| it.1).collect();
     let (starts, postings) = postings(&documents, &counts);
     let (mut word_starts, mut words) = (vec![0], Vec::new());
-    for Document { words: own, kept, lengths, .. } in &documents {
-        let head = kept.iter().chain(lengths).map(|it| *it as u32);
+    for Document { words: own, stored, lengths, .. } in &documents {
+        let head = stored.iter().chain(lengths).map(|it| *it as u32);
         head.chain(own.iter().copied()).for_each(|it| Numbers::put(&mut words, it));
         word_starts.push(words.len() as u32);
     }
@@ -160,7 +160,7 @@ fn merged(mut worked: Vec<WorkerResult>) -> Index {
 
 /// A term as numbered by one worker.
 #[derive(Debug, Clone, Copy)]
-struct Met {
+struct WorkerTerm {
     term: Term,
     /// The number of the worker's documents in which it occurs.
     count: u32,
@@ -170,20 +170,25 @@ struct Met {
 
 /// Replaces the term numbers of all documents by ids. Returns for each id its term, and the number
 /// of documents in which it occurs.
-fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
-    let mut ids: Vec<Vec<u32>> = worked.iter().map(|it| vec![0; it.terms.len()]).collect();
-    let mut met: Vec<Met> = Vec::new();
+fn give_ids(results: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
+    let mut ids: Vec<Vec<u32>> = results.iter().map(|it| vec![0; it.terms.len()]).collect();
+    let mut found: Vec<WorkerTerm> = Vec::new();
     for (worker, (WorkerResult { documents, terms, .. }, counts)) in
-        worked.iter().zip(&mut ids).enumerate()
+        results.iter().zip(&mut ids).enumerate()
     {
         let numbers = documents.iter().flat_map(|it| &it.1.terms);
         numbers.for_each(|it| counts[*it as usize] += 1);
         let own = terms.iter().zip(counts).enumerate().filter(|it| *it.1.1 > 0);
-        met.extend(own.map(|(number, (&term, &mut count))| Met { term, count, worker, number }));
+        found.extend(own.map(|(number, (&term, &mut count))| WorkerTerm {
+            term,
+            count,
+            worker,
+            number,
+        }));
     }
-    met.sort_unstable_by_key(|it| it.term);
-    let same = met.chunk_by(|a, b| a.term == b.term);
-    let mut all: Vec<(u32, &[Met])> =
+    found.sort_unstable_by_key(|it| it.term);
+    let same = found.chunk_by(|a, b| a.term == b.term);
+    let mut all: Vec<(u32, &[WorkerTerm])> =
         same.map(|same| (same.iter().map(|it| it.count).sum(), same)).collect();
     let common = all.len().min(COMMON);
     if common < all.len() {
@@ -194,7 +199,7 @@ fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
     for (id, (_, same)) in (0..).zip(&all) {
         same.iter().for_each(|it| ids[it.worker][it.number] = id);
     }
-    for (WorkerResult { documents, .. }, ids) in worked.iter_mut().zip(&ids) {
+    for (WorkerResult { documents, .. }, ids) in results.iter_mut().zip(&ids) {
         for (_, Document { terms, words, .. }) in documents {
             terms.iter_mut().chain(words).for_each(|it| *it = ids[*it as usize]);
         }
@@ -205,18 +210,18 @@ fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
 /// Encodes the postings of each id; also returns where each begins.
 fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
     let mut sizes: Vec<u32> =
-        counts.iter().map(|it| if *it > 1 { length(*it) } else { 0 }).chain([0]).collect();
+        counts.iter().map(|it| if *it > 1 { encoded_len(*it) } else { 0 }).chain([0]).collect();
     let mut last = vec![0; counts.len()];
     for (document, Document { terms, .. }) in (0..).zip(documents) {
         for id in terms.iter().map(|it| *it as usize).filter(|id| counts[*id] > 1) {
-            sizes[id] += length(document - mem::replace(&mut last[id], document)) + 1;
+            sizes[id] += encoded_len(document - mem::replace(&mut last[id], document)) + 1;
         }
     }
-    let mut starts = starts(sizes);
+    let mut starts = offsets(sizes);
     let mut postings = vec![0; starts.pop().unwrap_or(0) as usize];
     let mut ends = starts.clone();
     for (end, count) in ends.iter_mut().zip(counts).filter(|it| *it.1 > 1) {
-        *end += put(&mut postings[*end as usize..], *count);
+        *end += encode(&mut postings[*end as usize..], *count);
     }
     last.fill(0);
     for (document, Document { terms, impacts, .. }) in (0..).zip(documents) {
@@ -227,7 +232,7 @@ fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
             }
             let mut end = ends[id];
             let distance = document - mem::replace(&mut last[id], document);
-            end += put(&mut postings[end as usize..], distance);
+            end += encode(&mut postings[end as usize..], distance);
             postings[end as usize] = *impact;
             ends[id] = end + 1;
         }
@@ -236,7 +241,7 @@ fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
 }
 
 /// Returns the start offsets of consecutive items, given their sizes.
-fn starts(mut sizes: Vec<u32>) -> Vec<u32> {
+fn offsets(mut sizes: Vec<u32>) -> Vec<u32> {
     let mut start = 0;
     for size in &mut sizes {
         start += mem::replace(size, start);

@@ -51,7 +51,8 @@ pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[RankedDocument
 /// Returns the signals that the first skill is right.
 pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&RankedDocument]) -> Option<Signals> {
     let first = ranked.first()?;
-    let second = ranked[1..].iter().find(|it| !is_double(index, first.document, it.document));
+    let second =
+        ranked[1..].iter().find(|it| !are_indistinguishable(index, first.document, it.document));
     // A skill with a lower score is not a rival, so that one that only shares words with a request
     // does not change the confidence.
     let second = second.map_or(0.0, |it| it.score).max(first.score * RIVAL);
@@ -66,7 +67,7 @@ pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&RankedDocument]) 
         found / (found + TELLING),
         features[rank::WHOLE_NAME],
         features[rank::NAME_FOUND],
-        query.long(),
+        query.length(),
         (index.len() as f32).ln_1p() / 10.0,
     ])
 }
@@ -78,7 +79,7 @@ pub(crate) fn logistic(signals: &Signals, weights: &Signals) -> f64 {
 }
 
 /// Whether two skills have the same name or description, so that neither can be ahead.
-fn is_double(index: &Index, a: u32, b: u32) -> bool {
+fn are_indistinguishable(index: &Index, a: u32, b: u32) -> bool {
     let (a, b) = (index.words(a), index.words(b));
     a.description().eq(b.description()) || a.name().eq(b.name())
 }

@@ -41,22 +41,29 @@ struct FieldWeight {
     /// The maximum number of words that count.
     counted: usize,
     /// The maximum number of words that are stored in order.
-    kept: usize,
+    stored: usize,
     /// A part is repetitive if fewer than one in this many words is distinct.
     repeats: usize,
 }
 
 /// The weights, tuned for retrieval over real skills; their optimum is flat.
 const WEIGHTS: [FieldWeight; PARTS] = [
-    FieldWeight { weight: 5.0, by_length: 0.3, usual: 3.0, counted: 32, kept: 32, repeats: 32 },
-    FieldWeight { weight: 5.0, by_length: 0.25, usual: 26.0, counted: 256, kept: 256, repeats: 3 },
-    FieldWeight { weight: 3.0, by_length: 0.5, usual: 6.0, counted: 64, kept: 64, repeats: 2 },
+    FieldWeight { weight: 5.0, by_length: 0.3, usual: 3.0, counted: 32, stored: 32, repeats: 32 },
+    FieldWeight {
+        weight: 5.0,
+        by_length: 0.25,
+        usual: 26.0,
+        counted: 256,
+        stored: 256,
+        repeats: 3,
+    },
+    FieldWeight { weight: 3.0, by_length: 0.5, usual: 6.0, counted: 64, stored: 64, repeats: 2 },
     FieldWeight {
         weight: 1.0,
         by_length: 0.75,
         usual: 560.0,
         counted: 16_384,
-        kept: 1024,
+        stored: 1024,
         repeats: 8,
     },
 ];
@@ -73,7 +80,7 @@ pub(crate) struct Document {
     pub(crate) key: Key,
     pub(crate) words: Vec<u32>,
     /// The number of words stored of each part.
-    pub(crate) kept: [usize; PARTS],
+    pub(crate) stored: [usize; PARTS],
     /// The number of words in each part, including those that are not stored.
     pub(crate) lengths: [usize; PARTS],
     /// The distinct terms.
@@ -88,7 +95,7 @@ impl Document {
         let mut words = Vec::new();
         let texts = [&[text.name][..], text.description, text.tags, &[text.body]];
         for (part, texts) in texts.into_iter().enumerate() {
-            let FieldWeight { counted, kept, repeats, .. } = WEIGHTS[part];
+            let FieldWeight { counted, stored, repeats, .. } = WEIGHTS[part];
             let (start, mut length) = (words.len(), 0);
             for text in texts {
                 analyser.analyse(text, |NumberedTerm { number, is_stop, is_extra }| {
@@ -99,24 +106,26 @@ impl Document {
                     tally.count(number, if is_extra { EXTRA } else { 1.0 });
                     if !is_extra {
                         length += 1;
-                        if length <= kept {
+                        if length <= stored {
                             words.push(number);
                         }
                     }
                 });
             }
             // In a repetitive text each word counts once, and its order is not stored.
-            let is_repeating = tally.counted.len() * repeats < length.min(kept);
+            let is_repeating = tally.counted.len() * repeats < length.min(stored);
             if is_repeating {
                 words.truncate(start);
             }
             let most = if is_repeating { 1.0 } else { f32::INFINITY };
             tally.weigh(|count| weight(part, count.min(most), length));
-            (document.kept[part], document.lengths[part]) = (words.len() - start, length);
+            (document.stored[part], document.lengths[part]) = (words.len() - start, length);
         }
         words.shrink_to_fit();
-        let impact = |weight| (saturated(weight) * 255.0).round().max(1.0) as u8;
-        let (terms, impacts) = tally.take().map(|(term, weight)| (term, impact(weight))).unzip();
+        let (terms, impacts) = tally
+            .take()
+            .map(|(term, weight)| (term, (saturated(weight) * 255.0).round().max(1.0) as u8))
+            .unzip();
         Self { words, terms, impacts, ..document }
     }
 }

@@ -10,8 +10,8 @@ use std::{
 use super::{
     background,
     inverted::Index,
-    query::read,
-    words::{self, AsIs, Term},
+    query::read_words,
+    words::{self, IdentityHasher, Term},
 };
 
 /// The number of skills that are ranked in detail for their meaning alone.
@@ -29,7 +29,7 @@ pub struct Embedder {
     pub weight: f32,
     dimensions: usize,
     /// The start of each term's vector.
-    places: HashMap<Term, usize, BuildHasherDefault<AsIs>>,
+    places: HashMap<Term, usize, BuildHasherDefault<IdentityHasher>>,
     numbers: Vec<f32>,
 }
 
@@ -132,8 +132,13 @@ impl Meanings {
     }
 
     /// Returns the similarity of each skill to a request in meaning, from -1 to 1.
-    pub(crate) fn near(&self, embedder: &Embedder, index: &Index, request: &str) -> Vec<f32> {
-        let words = read(request);
+    pub(crate) fn similarities(
+        &self,
+        embedder: &Embedder,
+        index: &Index,
+        request: &str,
+    ) -> Vec<f32> {
+        let words = read_words(request);
         let own = words.iter().filter(|it| !it.is_extra).map(|it| {
             let count = index.id(it.term).map_or(0, |id| index.count(id));
             (it.term, background::weight(&words::stem(&it.text), count, index.len()))

@@ -14,7 +14,7 @@ pub(crate) fn fold(text: &str) -> String {
             'ß' | 'ẞ' => folded.push_str("ss"),
             'æ' | 'Æ' => folded.push_str("ae"),
             'œ' | 'Œ' => folded.push_str("oe"),
-            _ => folded.push(letter(c)),
+            _ => folded.push(fold_letter(c)),
         }
     }
     folded
@@ -36,7 +36,7 @@ fn is_left_out(c: char) -> bool {
 
 /// Returns the letter that replaces this one: in Turkish, Nordic and Polish, Arabic and Persian,
 /// Hindi, Ukrainian and traditional Chinese.
-fn letter(c: char) -> char {
+fn fold_letter(c: char) -> char {
     match c {
         'ı' => 'i',
         'ł' | 'Ł' => 'l',

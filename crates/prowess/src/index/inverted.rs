@@ -90,7 +90,7 @@ impl Index {
         let starts = index.word_starts().iter().map(|it| number(*it));
         let lengths = starts.clone().zip(starts.skip(1)).map(|(from, to)| to.checked_sub(from));
         let is_sound = index.keys().len() == index.len()
-            && index.ids() == index.starts().len()
+            && index.id_count() == index.starts().len()
             && lengths.into_iter().all(|it| it.is_some_and(|it| it <= MOST_UNITS));
         is_sound.then_some(index)
     }
@@ -106,12 +106,12 @@ impl Index {
     }
 
     /// Returns the number of ids.
-    pub(crate) fn ids(&self) -> usize {
+    pub(crate) fn id_count(&self) -> usize {
         self.terms().len()
     }
 
     pub(crate) fn id(&self, term: Term) -> Option<u32> {
-        let (common, rare) = self.terms().split_at(self.ids().min(COMMON));
+        let (common, rare) = self.terms().split_at(self.id_count().min(COMMON));
         let find = |terms: &[[u8; 4]]| terms.binary_search_by_key(&term.0, |it| number(*it));
         let at = find(common).or_else(|_| find(rare).map(|at| common.len() + at));
         at.ok().map(|it| it as u32)
@@ -126,7 +126,7 @@ impl Index {
     pub(crate) fn count(&self, id: u32) -> u32 {
         match self.start(id) {
             Some(start) if start & ALONE != 0 => 1,
-            Some(start) => packed::take(&mut self.postings_from(start)).unwrap_or(0),
+            Some(start) => packed::decode(&mut self.postings_from(start)).unwrap_or(0),
             None => 0,
         }
     }
@@ -139,10 +139,10 @@ impl Index {
             return take((start & !ALONE) >> 8, start as u8);
         }
         let mut packed = self.postings_from(start);
-        let count = packed::take(&mut packed).unwrap_or(0);
+        let count = packed::decode(&mut packed).unwrap_or(0);
         let mut document = 0_u32;
         for _ in 0..count {
-            let Some(distance) = packed::take(&mut packed) else { return };
+            let Some(distance) = packed::decode(&mut packed) else { return };
             let Some((impact, rest)) = packed.split_first() else { return };
             packed = rest;
             document = document.wrapping_add(distance);
@@ -156,7 +156,7 @@ impl Index {
         let own = at(document as usize)..at(document as usize + 1);
         let mut words = Numbers(self.section(5).as_chunks().0.get(own).unwrap_or_default());
         let mut numbers = || std::array::from_fn(|_| words.next().unwrap_or(0) as usize);
-        Words { kept: numbers(), lengths: numbers(), words }
+        Words { stored: numbers(), lengths: numbers(), words }
     }
 
     /// Returns the key of each document's text.
@@ -213,7 +213,7 @@ pub(super) const ALONE: u32 = 1 << 31;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<'i> {
     /// The number of words of each part that follow.
-    pub(crate) kept: [usize; PARTS],
+    pub(crate) stored: [usize; PARTS],
     /// The number of words in each part.
     pub(crate) lengths: [usize; PARTS],
     /// The ids of the words.
@@ -223,17 +223,17 @@ pub(crate) struct Words<'i> {
 impl<'i> Words<'i> {
     /// Returns the words of the name.
     pub(crate) fn name(self) -> impl Iterator<Item = u32> + Clone + 'i {
-        self.words.take(self.kept[NAME])
+        self.words.take(self.stored[NAME])
     }
 
     /// Returns the words of the description.
     pub(crate) fn description(self) -> impl Iterator<Item = u32> + 'i {
-        self.words.skip(self.kept[NAME]).take(self.kept[DESCRIPTION])
+        self.words.skip(self.stored[NAME]).take(self.stored[DESCRIPTION])
     }
 
     /// Returns the words of name, description and tags.
     pub(crate) fn described(self) -> impl Iterator<Item = u32> + 'i {
-        self.words.take(self.kept[..BODY].iter().sum())
+        self.words.take(self.stored[..BODY].iter().sum())
     }
 }
 
@@ -304,20 +304,21 @@ impl Sieve {
     }
 
     fn has_any(&self, units: &[[u8; 2]; RUN]) -> bool {
-        let bit = |it: &[u8; 2]| self.bit(usize::from(u16::from_le_bytes(*it)));
-        units.iter().fold(0, |any, it| any | bit(it)) & 1 == 1
+        let any =
+            units.iter().fold(0, |any, it| any | self.bit(usize::from(u16::from_le_bytes(*it))));
+        any & 1 == 1
     }
 }
 
 impl Numbers<'_> {
     /// Returns the maximum number of numbers.
-    pub(crate) fn most(&self) -> usize {
+    pub(crate) fn max_len(&self) -> usize {
         self.0.len()
     }
 
     /// Skips runs of numbers that are not in the sieve, at most `most` numbers; returns how many.
     #[inline]
-    pub(crate) fn pass(&mut self, most: usize, sieve: &Sieve) -> usize {
+    pub(crate) fn skip_unlisted(&mut self, most: usize, sieve: &Sieve) -> usize {
         let runs = self.0.as_chunks().0.iter().take(most / RUN);
         let passed = RUN * runs.take_while(|it| !sieve.has_any(it)).count();
         self.0 = &self.0[passed..];
@@ -357,7 +358,7 @@ mod tests {
             sieve.insert(wanted);
             let (mut numbers, mut at, mut found) = (Numbers(&units), 0, Vec::new());
             loop {
-                at += numbers.pass(ids.len() - at, &sieve);
+                at += numbers.skip_unlisted(ids.len() - at, &sieve);
                 let Some(id) = numbers.next() else { break };
                 assert_eq!(id, ids[at]);
                 found.extend((sieve.has(id) && id == wanted).then_some(at));

@@ -29,7 +29,7 @@ impl Names {
         own.dedup();
         let mut left: Vec<(u32, u32)> = Vec::new();
         for (at, word) in own.iter().enumerate() {
-            left.extend(without_one(word).map(|it| (key(&it), at as u32)));
+            left.extend(deletions(word).map(|it| (key(&it), at as u32)));
         }
         left.sort_unstable();
         Self { words: own, left }
@@ -41,7 +41,7 @@ impl Names {
         if word.chars().count() < SHORTEST || word.len() > 64 {
             return None;
         }
-        let candidates = without_one(word).flat_map(|it| {
+        let candidates = deletions(word).flat_map(|it| {
             let key = key(&it);
             let from = self.left.partition_point(|it| it.0 < key);
             self.left[from..].iter().take_while(move |it| it.0 == key).map(|it| it.1)
@@ -107,7 +107,7 @@ fn distance(a: &str, b: &str, most: usize) -> usize {
 }
 
 /// Returns a word, and what remains of it when each letter in turn is removed.
-fn without_one(word: &str) -> impl Iterator<Item = String> {
+fn deletions(word: &str) -> impl Iterator<Item = String> {
     let letters = word.char_indices().map(|(at, c)| {
         let mut left = word.to_owned();
         left.replace_range(at..at + c.len_utf8(), "");

@@ -1,12 +1,12 @@
 //! Variable-length numbers: seven bits per byte, the last one below 0x80.
 
 /// Returns the size of an encoded number in bytes.
-pub(crate) fn length(value: u32) -> u32 {
+pub(crate) fn encoded_len(value: u32) -> u32 {
     (32 - (value | 1).leading_zeros()).div_ceil(7)
 }
 
 /// Writes a number and returns the number of bytes written.
-pub(crate) fn put(bytes: &mut [u8], mut value: u32) -> u32 {
+pub(crate) fn encode(bytes: &mut [u8], mut value: u32) -> u32 {
     let mut at = 0;
     while value >= 0x80 {
         bytes[at] = value as u8 | 0x80;
@@ -19,7 +19,7 @@ pub(crate) fn put(bytes: &mut [u8], mut value: u32) -> u32 {
 
 /// Reads a number from the front.
 #[inline]
-pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
+pub(crate) fn decode(bytes: &mut &[u8]) -> Option<u32> {
     let (mut value, mut shift) = (0, 0);
     loop {
         let (byte, rest) = bytes.split_first()?;

@@ -4,7 +4,7 @@ use super::{
     background,
     inverted::Index,
     lexicon,
-    said::sentences,
+    sentences::sentences,
     words::{self, Term},
 };
 
@@ -100,36 +100,34 @@ impl Query {
         index: &Index,
         near: impl Fn(&str) -> Option<&'n str>,
     ) -> Self {
-        let said = read_with(request, index, &near);
-        let replaceable = replaceable(&said, index);
-        let has_other = |term: Term| {
-            replaceable.iter().any(|it| it.said.contains(&term) && !it.others.is_empty())
-        };
-        let translated = |term: Term| {
-            replaceable.iter().find(|it| it.said.contains(&term)).and_then(|it| it.translated)
-        };
-        let mut query = Self { says_nothing: said.iter().all(|it| it.is_stop), ..Self::default() };
+        let words = read_with(request, index, &near);
+        let replaceable = replaceable(&words, index);
+        let mut query = Self { says_nothing: words.iter().all(|it| it.is_stop), ..Self::default() };
         let mut terms: Vec<(Term, QueryTerm)> = Vec::new();
         let mut missing: Vec<Term> = Vec::new();
-        for word in &said {
+        for word in &words {
             if let Some(known) = terms.iter_mut().find(|it| it.0 == word.term) {
                 known.1.is_extra &= word.is_extra;
                 continue;
             }
-            let mistyped = || near(&word.text).and_then(|it| Some((index.id(Term::new(it))?, it)));
+            let replaced = replaceable.iter().filter(|it| it.words.contains(&word.term));
             let (id, meant, factor) = match index.id(word.term) {
                 Some(id) => (Some(id), &*word.text, 1.0),
                 None if word.is_extra => continue,
-                None if has_other(word.term) => (Some(NOWHERE), &*word.text, 1.0),
-                None => mistyped()
-                    .map_or((None, &*word.text, 1.0), |(id, meant)| (Some(id), meant, MISTYPED)),
+                None if replaced.clone().any(|it| !it.others.is_empty()) => {
+                    (Some(NOWHERE), &*word.text, 1.0)
+                }
+                None => near(&word.text)
+                    .and_then(|it| Some((Some(index.id(Term::new(it))?), it, MISTYPED)))
+                    .unwrap_or((None, &*word.text, 1.0)),
             };
             let count = id.map_or(0, |id| index.count(id));
             let stem = words::stem(meant);
             let weight = factor * background::weight(&stem, count, index.len());
             let described = factor * background::weight_described(&stem);
             // A word of another language counts as much as its translation.
-            let [weight, described] = translated(word.term).unwrap_or([weight, described]);
+            let translated = replaced.clone().next().and_then(|it| it.translated);
+            let [weight, described] = translated.unwrap_or([weight, described]);
             match id {
                 Some(id) => {
                     terms.push((
@@ -152,10 +150,13 @@ impl Query {
         if terms.iter().all(|it| it.1.is_extra) {
             terms.iter_mut().for_each(|it| it.1.is_extra = false);
         }
-        keep_most_telling(&mut terms);
-        let place = |term: Term| terms.iter().position(|it| it.0 == term).map(|at| at as u8);
-        query.words = said.iter().filter(|it| !it.is_extra).map(|it| place(it.term)).collect();
-        query.others = others(&replaceable, &terms);
+        keep_most_informative(&mut terms);
+        let words = words
+            .iter()
+            .filter(|it| !it.is_extra)
+            .map(|word| terms.iter().position(|it| it.0 == word.term).map(|at| at as u8));
+        query.words = words.collect();
+        query.others = replacements(&replaceable, &terms);
         query.sentences = sentences_of(request, &terms);
         query.terms = terms.into_iter().map(|it| it.1).collect();
         query.total = query.terms.iter().filter(|it| !it.is_extra).map(|it| it.weight).sum();
@@ -186,12 +187,12 @@ impl Query {
     }
 
     /// Returns the replacements for the word at a position.
-    pub(crate) fn others_for(&self, place: usize) -> impl Iterator<Item = &OtherWord> {
+    pub(crate) fn replacements_for(&self, place: usize) -> impl Iterator<Item = &OtherWord> {
         self.others.iter().filter(move |it| it.instead_of & (1 << place) != 0)
     }
 
     /// Returns the length of the request: 0 for one word, 1 for the maximum number of terms.
-    pub(crate) fn long(&self) -> f32 {
+    pub(crate) fn length(&self) -> f32 {
         (self.terms.len().max(1) as f32).ln() / (MOST as f32).ln()
     }
 }
@@ -204,36 +205,36 @@ pub(crate) fn read_with<'n>(
     near: impl Fn(&str) -> Option<&'n str>,
 ) -> Vec<Word> {
     let is_known = |term: Term| index.id(term).is_some();
-    let mut said = Vec::new();
-    for word in read(request) {
+    let mut words = Vec::new();
+    for word in read_words(request) {
         let is_one = word.is_extra
             || is_known(word.term)
             || background::is_known(&words::stem(&word.text))
             || near(&word.text).is_some();
         let text = if is_one { String::new() } else { word.text.clone() };
-        said.push(word);
-        said.extend(words::joined(&text, is_known).map(|it| Word {
+        words.push(word);
+        words.extend(words::compound_parts(&text, is_known).map(|it| Word {
             term: Term::new(it),
             text: it.to_owned(),
             is_extra: true,
             is_stop: false,
         }));
     }
-    said
+    words
 }
 
 /// Returns the words of a request without stop words; all of them if there are no others.
-pub(crate) fn read(request: &str) -> Vec<Word> {
+pub(crate) fn read_words(request: &str) -> Vec<Word> {
     let head = &request[..request.floor_char_boundary(READ)];
     let tail =
         &request[request.ceil_char_boundary(request.len().saturating_sub(READ)).max(head.len())..];
-    let mut said = Vec::new();
+    let mut words = Vec::new();
     let mut all_stop = true;
     for text in [head, tail] {
         words::chunks(text, |chunk| {
             words::terms(chunk, |found, word| {
                 all_stop &= found.is_stop || found.is_extra;
-                said.push(Word {
+                words.push(Word {
                     term: found.term,
                     text: word.to_owned(),
                     is_extra: found.is_extra,
@@ -242,23 +243,23 @@ pub(crate) fn read(request: &str) -> Vec<Word> {
             });
         });
     }
-    said.retain(|it| all_stop || !it.is_stop);
-    said
+    words.retain(|it| all_stop || !it.is_stop);
+    words
 }
 
 /// Returns the phrases of a request that are in the lexicon, each with its words.
-pub(crate) fn phrases(said: &[Word]) -> impl Iterator<Item = (Vec<&Word>, lexicon::Phrase)> {
-    let said: Vec<&Word> = said.iter().filter(|it| !it.is_extra).take(READ_CLOSELY).collect();
-    let stems: Vec<_> = said.iter().map(|it| words::stem(&it.text)).collect();
-    (0..said.len()).filter_map(move |at| {
+pub(crate) fn phrases(words: &[Word]) -> impl Iterator<Item = (Vec<&Word>, lexicon::Phrase)> {
+    let words: Vec<&Word> = words.iter().filter(|it| !it.is_extra).take(READ_CLOSELY).collect();
+    let stems: Vec<_> = words.iter().map(|it| words::stem(&it.text)).collect();
+    (0..words.len()).filter_map(move |at| {
         let phrase = lexicon::phrase_at(&stems, at)?;
-        Some((phrase.at.iter().map(|at| said[*at]).collect(), phrase))
+        Some((phrase.at.iter().map(|at| words[*at]).collect(), phrase))
     })
 }
 
 /// Words of a request that skills may have replacements for.
 struct Replaceable {
-    said: Vec<Term>,
+    words: Vec<Term>,
     /// The weights of each of these words, anywhere and in descriptions, if they are translated.
     translated: Option<[f32; 2]>,
     /// The replacements.
@@ -275,25 +276,24 @@ struct Replacement {
 }
 
 /// Returns the phrases of a request for which some skill contains replacements.
-fn replaceable(said: &[Word], index: &Index) -> Vec<Replaceable> {
-    let found = phrases(said).map(|(said, phrase)| {
+fn replaceable(words: &[Word], index: &Index) -> Vec<Replaceable> {
+    let found = phrases(words).map(|(words, phrase)| {
         let others = phrase.other_words().filter_map(|(stem, counts)| {
             let id = index.id(Term::of(stem))?;
             let weight = background::weight(stem, index.count(id), index.len());
             Some(Replacement { id, weight, counts })
         });
         let others: Vec<Replacement> = others.collect();
-        let said: Vec<Term> = said.into_iter().map(|it| it.term).collect();
+        let words: Vec<Term> = words.into_iter().map(|it| it.term).collect();
         let translated = phrase.is_translated().then(|| {
             let stems = || phrase.other_words().map(|it| it.0);
             let described = stems().map(background::weight_described).fold(0.0, f32::max);
-            let of_first =
-                || stems().next().map_or(0.0, |it| background::weight(it, 0, index.len()));
-            let weight =
-                others.iter().map(|it| it.weight).reduce(f32::max).unwrap_or_else(of_first);
-            [weight, described].map(|it| it / said.len() as f32)
+            let weight = others.iter().map(|it| it.weight).reduce(f32::max).unwrap_or_else(|| {
+                stems().next().map_or(0.0, |it| background::weight(it, 0, index.len()))
+            });
+            [weight, described].map(|it| it / words.len() as f32)
         });
-        Replaceable { said, translated, others }
+        Replaceable { words, translated, others }
     });
     found.filter(|it| !it.others.is_empty() || it.translated.is_some()).collect()
 }
@@ -304,13 +304,13 @@ fn sentences_of(request: &str, terms: &[(Term, QueryTerm)]) -> Vec<Sentence> {
     let mut found = Vec::new();
     for text in sentences(head) {
         let mut bits = 0_u32;
-        words::each_word(text, |term, _| {
+        words::for_each_word(text, |term, _| {
             if let Some(at) = terms.iter().position(|it| it.0 == term && !it.1.is_extra) {
                 bits |= 1 << at;
             }
         });
-        let own = || terms.iter().enumerate().filter(|it| bits & (1 << it.0) != 0).map(|it| it.1.1);
-        let weights = [own().map(|it| it.described).sum(), own().map(|it| it.weight).sum()];
+        let own = terms.iter().enumerate().filter(|it| bits & (1 << it.0) != 0).map(|it| it.1.1);
+        let weights = [own.clone().map(|it| it.described).sum(), own.map(|it| it.weight).sum()];
         if bits != 0 {
             found.push(Sentence { terms: bits, weights });
         }
@@ -322,18 +322,18 @@ fn sentences_of(request: &str, terms: &[(Term, QueryTerm)]) -> Vec<Sentence> {
 }
 
 /// Returns the replacements for the terms of a query.
-fn others(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<OtherWord> {
+fn replacements(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<OtherWord> {
     let mut others: Vec<OtherWord> = Vec::new();
-    for Replaceable { said, others: own, .. } in replaceable {
-        let places = || (0..terms.len()).filter(|at| said.contains(&terms[*at].0));
-        let instead_of = places().fold(0, |bits, at| bits | 1 << at);
-        let said = places().map(|at| terms[at].1.weight).fold(0.0, f32::max);
+    for Replaceable { words, others: own, .. } in replaceable {
+        let places = (0..terms.len()).filter(|at| words.contains(&terms[*at].0));
+        let instead_of = places.clone().fold(0, |bits, at| bits | 1 << at);
+        let original = places.map(|at| terms[at].1.weight).fold(0.0, f32::max);
         for Replacement { id, weight, counts } in own.iter().filter(|_| instead_of != 0) {
             let is_known =
                 terms.iter().any(|it| it.1.id == *id) || others.iter().any(|it| it.id == *id);
             if !is_known && others.len() < MOST_OTHERS {
                 // A common word says less than the rare one that it replaces.
-                let share = counts * (weight / said).min(1.0);
+                let share = counts * (weight / original).min(1.0);
                 others.push(OtherWord { id: *id, instead_of, share });
             }
         }
@@ -341,7 +341,7 @@ fn others(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<Other
     others
 }
 
-fn keep_most_telling(terms: &mut Vec<(Term, QueryTerm)>) {
+fn keep_most_informative(terms: &mut Vec<(Term, QueryTerm)>) {
     if terms.len() > MOST {
         let mut weights: Vec<f32> = terms.iter().map(|it| it.1.weight).collect();
         weights.sort_unstable_by(|a, b| b.total_cmp(a));

@@ -52,12 +52,12 @@ const START: u32 = 14;
 const PASSAGE: [u32; PARTS] = [0, 20, 0, 50];
 
 thread_local! {
-    static DESK: RefCell<Desk> = RefCell::default();
+    static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
 /// Reusable buffers, to avoid allocations.
 #[derive(Default)]
-struct Desk {
+struct Buffers {
     /// For each id its position in the query, from 1; 0 for none.
     places: Vec<u8>,
     /// The ids that have a position.
@@ -66,7 +66,7 @@ struct Desk {
     hits: [Vec<(u32, u8)>; PARTS],
 }
 
-impl Desk {
+impl Buffers {
     fn position(&self, id: u32) -> u8 {
         if self.sieve.has(id) { self.places.get(id as usize).copied().unwrap_or(0) } else { 0 }
     }
@@ -75,18 +75,19 @@ impl Desk {
 /// Computes the features of the skills that scored best.
 pub(crate) fn features(index: &Index, query: &Query, found: &[(u32, f32)]) -> Vec<Features> {
     let pairs = Pairs::new(query);
-    DESK.with_borrow_mut(|desk| {
-        if desk.places.len() < index.ids() {
-            desk.places.resize(index.ids(), 0);
+    BUFFERS.with_borrow_mut(|buffers| {
+        if buffers.places.len() < index.id_count() {
+            buffers.places.resize(index.id_count(), 0);
         }
         for (place, id) in (1..).zip(query.ids()).filter(|it| it.1 != NOWHERE) {
-            desk.places[id as usize] = place;
-            desk.sieve.insert(id);
+            buffers.places[id as usize] = place;
+            buffers.sieve.insert(id);
         }
-        let features = found.iter().map(|it| look(index, query, &pairs, desk, *it)).collect();
+        let features =
+            found.iter().map(|it| compute_features(index, query, &pairs, buffers, *it)).collect();
         for id in query.ids().filter(|it| *it != NOWHERE) {
-            desk.places[id as usize] = 0;
-            desk.sieve.remove(id);
+            buffers.places[id as usize] = 0;
+            buffers.sieve.remove(id);
         }
         features
     })
@@ -100,39 +101,42 @@ pub(crate) fn score(features: &Features, long: f32) -> f32 {
 
 /// Returns how a request names a skill.
 pub(crate) fn tier(index: &Index, document: u32, query: &Query) -> Tier {
-    let said = || query.terms.iter().filter(|it| !it.is_extra);
+    let words = query.terms.iter().filter(|it| !it.is_extra);
     let name: Vec<u32> = index.words(document).name().collect();
-    if query.unknown > 0.0 || said().count() == 0 || !said().all(|it| name.contains(&it.id)) {
+    if query.unknown > 0.0
+        || words.clone().count() == 0
+        || !words.clone().all(|it| name.contains(&it.id))
+    {
         Tier::Evidence
-    } else if name.iter().all(|own| said().any(|it| it.id == *own)) {
+    } else if name.iter().all(|own| words.clone().any(|it| it.id == *own)) {
         Tier::Alike
     } else {
         Tier::Partial
     }
 }
 
-fn look(
+fn compute_features(
     index: &Index,
     query: &Query,
     pairs: &Pairs,
-    desk: &mut Desk,
+    buffers: &mut Buffers,
     (document, score): (u32, f32),
 ) -> Features {
-    let Words { kept, lengths, mut words } = index.words(document);
+    let Words { stored, lengths, mut words } = index.words(document);
     let name = words;
     let mut counts = [[0_u16; MOST + MOST_OTHERS]; PARTS];
     for part in 0..PARTS {
-        desk.hits[part].clear();
-        let (mut at, end) = (0, kept[part].min(words.most()));
+        buffers.hits[part].clear();
+        let (mut at, end) = (0, stored[part].min(words.max_len()));
         while at < end {
-            at += words.pass(end - at, &desk.sieve);
+            at += words.skip_unlisted(end - at, &buffers.sieve);
             let run = at..end.min(at + RUN);
             for (at, id) in run.clone().zip(words.by_ref()) {
-                let place = desk.position(id);
+                let place = buffers.position(id);
                 if place > 0 {
                     counts[part][place as usize - 1] += 1;
                     if let Some(place) = query.word_at(place - 1) {
-                        desk.hits[part].push((at as u32, place));
+                        buffers.hits[part].push((at as u32, place));
                     }
                 }
             }
@@ -151,7 +155,7 @@ fn look(
     let mut sums = [0.0_f32; 5];
     let mut described = DescriptionWeights::default();
     let mut sentences = [[0.0_f32; 2]; SENTENCES];
-    let start = desk.hits[DESCRIPTION].iter().take_while(|it| it.0 < START);
+    let start = buffers.hits[DESCRIPTION].iter().take_while(|it| it.0 < START);
     let start = start.fold(0_u32, |bits, it| bits | 1 << it.1);
     for (at, wanted) in query.terms.iter().enumerate().filter(|it| !it.1.is_extra) {
         let mut best = found(at);
@@ -175,11 +179,11 @@ fn look(
     let [meta_impact, body_impact, anywhere, in_meta, in_name] = sums;
     let all = (described.all + query.unknown_described).max(1e-6);
     let score = score / total;
-    let [_, description, _, body] = &desk.hits;
-    let [next, near, any] = pairs.together(query, description);
-    let [body_next, body_near, body_any] = pairs.together(query, body);
+    let [_, description, _, body] = &buffers.hits;
+    let [next, near, any] = pairs.neighbour_shares(query, description);
+    let [body_next, body_near, body_any] = pairs.neighbour_shares(query, body);
     let passages = [(description, DESCRIPTION), (body, BODY)]
-        .map(|(hits, part)| passage(query, hits, PASSAGE[part]) / total);
+        .map(|(hits, part)| best_passage(query, hits, PASSAGE[part]) / total);
     [
         score,
         meta_impact,
@@ -187,8 +191,8 @@ fn look(
         anywhere,
         in_meta,
         in_name,
-        name_found(index, name.take(kept[NAME]), query, desk),
-        whole_name(name.take(kept[NAME]), query, &desk.hits[NAME]),
+        name_found(index, name.take(stored[NAME]), query, buffers),
+        whole_name(name.take(stored[NAME]), query, &buffers.hits[NAME]),
         next,
         near,
         any / total,
@@ -245,12 +249,17 @@ fn best_sentence(query: &Query, whole: f32, sums: &[[f32; 2]; SENTENCES], at: us
 const LEAST: f32 = 8.0;
 
 /// Returns the share of a name that was found, weighted by the rarity of its words.
-fn name_found(index: &Index, name: impl Iterator<Item = u32>, query: &Query, desk: &Desk) -> f32 {
+fn name_found(
+    index: &Index,
+    name: impl Iterator<Item = u32>,
+    query: &Query,
+    buffers: &Buffers,
+) -> f32 {
     let (mut all, mut found) = (0.0, 0.0);
     for id in name {
         let telling = rarity(index, id);
         all += telling;
-        found += telling * query.share(desk.position(id));
+        found += telling * query.share(buffers.position(id));
     }
     if all > 0.0 { found / all } else { 0.0 }
 }
@@ -284,19 +293,18 @@ impl Pairs {
         for (near, next) in near.iter_mut().zip(&next) {
             *near |= next;
         }
-        let total = |pairs: &[u32; MOST]| {
+        let [next_total, near_total] = [&next, &near].map(|pairs: &[u32; MOST]| {
             let all = pairs.iter().enumerate().flat_map(|(a, following)| {
                 (0..MOST).filter(move |b| following & (1 << b) != 0).map(move |b| (a, b))
             });
-            all.map(|(a, b)| both(query, a, b)).sum::<f32>().max(1e-6)
-        };
-        let (next_total, near_total) = (total(&next), total(&near));
+            all.map(|(a, b)| joint_weight(query, a, b)).sum::<f32>().max(1e-6)
+        });
         Self { next, near, next_total, near_total }
     }
 
     /// Returns the share of the query's neighbours that are adjacent in a text, the share that are
     /// near each other, and the weight of any two words that are near each other.
-    fn together(&self, query: &Query, hits: &[(u32, u8)]) -> [f32; 3] {
+    fn neighbour_shares(&self, query: &Query, hits: &[(u32, u8)]) -> [f32; 3] {
         let (mut next_seen, mut near_seen, mut any_seen) =
             ([0_u32; MOST], [0_u32; MOST], [0_u32; MOST]);
         let [mut next, mut near, mut any] = [0.0; 3];
@@ -309,17 +317,17 @@ impl Pairs {
                 }
                 if other - place == 1 && self.next[a] & !next_seen[a] & (1 << b) != 0 {
                     next_seen[a] |= 1 << b;
-                    next += both(query, a, b);
+                    next += joint_weight(query, a, b);
                 }
                 for (a, b) in [(a, b), (b, a)] {
                     if self.near[a] & !near_seen[a] & (1 << b) != 0 {
                         near_seen[a] |= 1 << b;
-                        near += both(query, a, b);
+                        near += joint_weight(query, a, b);
                     }
                 }
                 if any_seen[low] & (1 << high) == 0 {
                     any_seen[low] |= 1 << high;
-                    any += both(query, a, b);
+                    any += joint_weight(query, a, b);
                 }
             }
         }
@@ -328,12 +336,12 @@ impl Pairs {
 }
 
 /// Returns the joint weight of two words: that of the lighter one.
-fn both(query: &Query, a: usize, b: usize) -> f32 {
+fn joint_weight(query: &Query, a: usize, b: usize) -> f32 {
     query.terms[a].weight.min(query.terms[b].weight)
 }
 
 /// Returns the highest total weight of the words in one passage.
-fn passage(query: &Query, hits: &[(u32, u8)], length: u32) -> f32 {
+fn best_passage(query: &Query, hits: &[(u32, u8)], length: u32) -> f32 {
     let mut counts = [0_u16; MOST];
     let (mut sum, mut best) = (0.0_f32, 0.0_f32);
     let mut from = 0;
@@ -363,10 +371,12 @@ fn whole_name(name: impl Iterator<Item = u32> + Clone, query: &Query, hits: &[(u
     if hits.len() < length {
         return 0.0;
     }
-    let id = |word: &Option<u8>| word.map(|at| query.terms[at as usize].id);
-    let stands =
-        |words: &[Option<u8>]| name.clone().zip(words).all(|(own, it)| id(it) == Some(own));
-    let is_there = length > 0 && query.words.windows(length).any(stands);
+    let is_there = length > 0
+        && query.words.windows(length).any(|words| {
+            name.clone()
+                .zip(words)
+                .all(|(own, word)| word.is_some_and(|at| query.terms[at as usize].id == own))
+        });
     if is_there { length.min(3) as f32 / 3.0 } else { 0.0 }
 }
 

@@ -1,12 +1,12 @@
 //! Retrieval: finds every skill that contains a word of the request.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, cmp::Ordering};
 
 use super::{inverted::Index, query::Query};
 
 thread_local! {
     static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
-    static BEST: RefCell<Best> = const { RefCell::new(Best { values: Vec::new(), touched: Vec::new() }) };
+    static BEST: RefCell<BestScores> = const { RefCell::new(BestScores { values: Vec::new(), touched: Vec::new() }) };
 }
 
 /// Returns the wanted documents that score best, at most `top`, best first, ties in document order;
@@ -22,20 +22,26 @@ pub(crate) fn search(
         scores.clear();
         scores.resize(index.len(), 0.0);
         for (place, wanted) in query.terms.iter().enumerate() {
-            let mut others = query.others_for(place).peekable();
+            let mut others = query.replacements_for(place).peekable();
             if others.peek().is_none() {
-                each(index, wanted.id, wanted.weight, |document, it| scores[document] += it);
+                for_each_document(index, wanted.id, wanted.weight, |document, it| {
+                    scores[document] += it;
+                });
                 continue;
             }
             // Of a word and its replacements, the one with the highest impact in a skill counts.
             BEST.with_borrow_mut(|best| {
                 best.values.resize(index.len(), 0.0);
-                each(index, wanted.id, wanted.weight, |document, it| best.raise(document, it));
+                for_each_document(index, wanted.id, wanted.weight, |document, it| {
+                    best.raise(document, it);
+                });
                 for other in others {
                     let weight = wanted.weight * other.share;
-                    each(index, other.id, weight, |document, it| best.raise(document, it));
+                    for_each_document(index, other.id, weight, |document, it| {
+                        best.raise(document, it);
+                    });
                 }
-                best.take(|document, it| scores[document] += it);
+                best.drain(|document, it| scores[document] += it);
             });
         }
         let mut found = best(scores, top, &is_wanted);
@@ -49,7 +55,7 @@ pub(crate) fn search(
 }
 
 /// Passes every document that contains a term to `take`, with the term's contribution.
-fn each(index: &Index, id: u32, weight: f32, mut take: impl FnMut(usize, f32)) {
+fn for_each_document(index: &Index, id: u32, weight: f32, mut take: impl FnMut(usize, f32)) {
     let weight = weight / 255.0;
     index.postings(id, |document, impact| {
         if (document as usize) < index.len() {
@@ -59,13 +65,13 @@ fn each(index: &Index, id: u32, weight: f32, mut take: impl FnMut(usize, f32)) {
 }
 
 /// The highest contribution of some words to each document; 0 between requests.
-struct Best {
+struct BestScores {
     values: Vec<f32>,
     /// The documents with a value above 0.
     touched: Vec<usize>,
 }
 
-impl Best {
+impl BestScores {
     fn raise(&mut self, document: usize, value: f32) {
         let best = &mut self.values[document];
         if *best == 0.0 {
@@ -75,7 +81,7 @@ impl Best {
     }
 
     /// Passes every value to `take`, and resets it to 0.
-    fn take(&mut self, mut take: impl FnMut(usize, f32)) {
+    fn drain(&mut self, mut take: impl FnMut(usize, f32)) {
         for document in self.touched.drain(..) {
             take(document, std::mem::take(&mut self.values[document]));
         }
@@ -85,7 +91,6 @@ impl Best {
 fn best(scores: &[f32], top: usize, is_wanted: impl Fn(u32) -> bool) -> Vec<(u32, f32)> {
     let mut best: Vec<(u32, f32)> = Vec::with_capacity(top * 2 + 1);
     let mut least = 0.0;
-    let by_score = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     for (document, score) in scores.iter().enumerate() {
         let document = document as u32;
         if *score > least && is_wanted(document) {
@@ -100,4 +105,8 @@ fn best(scores: &[f32], top: usize, is_wanted: impl Fn(u32) -> bool) -> Vec<(u32
     best.sort_unstable_by(by_score);
     best.truncate(top);
     best
+}
+
+fn by_score(a: &(u32, f32), b: &(u32, f32)) -> Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
 }

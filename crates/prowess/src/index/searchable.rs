@@ -13,7 +13,7 @@ use super::{
     inverted::{Index, Key},
     names::Names,
     query::{Query, Word, phrases, read_with},
-    said::said_for,
+    sentences::positive_sentences,
     words::{Term, stem},
 };
 use crate::{
@@ -50,7 +50,7 @@ pub(crate) struct CachedMatch {
 /// Words of a request that skills may have replacements for, to be explained.
 pub(crate) struct ReplacedPhrase {
     /// The words, in the order of the request.
-    pub(crate) said: Vec<Term>,
+    pub(crate) terms: Vec<Term>,
     pub(crate) text: String,
     /// The stems of the replacements, each with its relative weight.
     pub(crate) others: Vec<(&'static str, f32)>,
@@ -75,9 +75,9 @@ impl Searchable {
     pub(crate) fn new(
         skills: &[Arc<Skill>],
         embedder: Option<&Arc<Embedder>>,
-        kept: Option<&IndexPlace>,
+        cached: Option<&IndexPlace>,
     ) -> Self {
-        let bytes = kept.and_then(|it| it.cache.read("index", &it.key));
+        let bytes = cached.and_then(|it| it.cache.read("index", &it.key));
         let old = bytes.and_then(Index::from_cached).unwrap_or_default();
         let places: OnceLock<HashMap<&Key, u32>> = OnceLock::new();
         let place = |at: usize, key: &Key| match old.keys().get(at) {
@@ -92,7 +92,7 @@ impl Searchable {
                 return DocumentInput { key, known: Some(known) };
             }
             with_text(skill, |text| {
-                if kept.is_none() {
+                if cached.is_none() {
                     take(text);
                     return DocumentInput::default();
                 }
@@ -108,11 +108,11 @@ impl Searchable {
             })
         });
         if let Some(index) = &index
-            && let Some(kept) = kept
-            && kept.is_whole
-            && index.len() >= kept.cache.least
+            && let Some(cached) = cached
+            && cached.is_whole
+            && index.len() >= cached.cache.least
         {
-            kept.cache.write("index", &kept.key, index.as_bytes());
+            cached.cache.write("index", &cached.key, index.as_bytes());
         }
         let index = index.unwrap_or(old);
         let meanings = embedder.map(|it| (it.clone(), Meanings::new(it, &index)));
@@ -146,15 +146,11 @@ impl Searchable {
 
     /// Returns the words of a request that skills may have replacements for.
     pub(crate) fn replaced(&self, request: &str) -> Vec<ReplacedPhrase> {
-        let said = read_with(request, &self.index, |it| self.near(it));
-        let replaced = phrases(&said).map(|(said, phrase)| {
-            let texts: Vec<&str> = said.iter().map(|it| &*it.text).collect();
-            let terms = said.iter().map(|it| it.term).collect();
-            ReplacedPhrase {
-                said: terms,
-                text: texts.join(" "),
-                others: phrase.other_words().collect(),
-            }
+        let words = read_with(request, &self.index, |it| self.near(it));
+        let replaced = phrases(&words).map(|(words, phrase)| {
+            let texts: Vec<&str> = words.iter().map(|it| &*it.text).collect();
+            let terms = words.iter().map(|it| it.term).collect();
+            ReplacedPhrase { terms, text: texts.join(" "), others: phrase.other_words().collect() }
         });
         replaced.collect()
     }
@@ -174,7 +170,7 @@ impl Searchable {
     /// Compares the meaning of a request with that of every skill; empty without embeddings.
     pub(crate) fn meaning_scores(&self, request: &str) -> MeaningScores {
         let Some((embedder, meanings)) = &self.meanings else { return MeaningScores::default() };
-        let near = meanings.near(embedder, &self.index, request);
+        let near = meanings.similarities(embedder, &self.index, request);
         MeaningScores { nearest: nearest(&near), weight: embedder.weight, near }
     }
 }
@@ -186,9 +182,10 @@ fn with_text<T>(skill: &Skill, take: impl FnOnce(Text<'_>) -> T) -> T {
     let body = skill.read_text().unwrap_or_default();
     let tags: Vec<&str> = manifest.tags.iter().chain(&dialect.triggers).map(|it| &**it).collect();
     let when = dialect.when_to_use.as_deref().unwrap_or_default();
-    let told = skill.description();
-    let own = if *told == *manifest.description { "" } else { &*manifest.description };
-    let description: Vec<&str> = said_for(&told).chain(said_for(own)).chain([when]).collect();
+    let description = skill.description();
+    let own = if *description == *manifest.description { "" } else { &*manifest.description };
+    let description: Vec<&str> =
+        positive_sentences(&description).chain(positive_sentences(own)).chain([when]).collect();
     take(Text { name: &manifest.name, description: &description, tags: &tags, body: &body })
 }
 

@@ -1,7 +1,7 @@
 //! Abbreviations in computing: `k8s` is `kubernetes`.
 
 /// Returns the long form of an abbreviation.
-pub(crate) fn long(word: &str) -> Option<&'static str> {
+pub(crate) fn expand(word: &str) -> Option<&'static str> {
     if word.len() > LONGEST {
         return None;
     }

@@ -8,17 +8,17 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     if word.len() <= 3 || !word.is_ascii() || word.bytes().any(|it| it.is_ascii_digit()) {
         return Cow::Borrowed(word);
     }
-    let mut stem = plural(word);
+    let mut stem = strip_plural(word);
     for ending in ["ingly", "edly", "ing", "ed", "ly"] {
-        let Some(base) = without(&stem, ending) else { continue };
+        let Some(base) = strip_ending(&stem, ending) else { continue };
         if base.len() >= 3 && base.bytes().any(is_vowel) {
-            stem = Cow::Owned(undoubled(base).to_owned());
+            stem = Cow::Owned(undouble(base).to_owned());
             break;
         }
     }
     let endings = if NOUNS.contains(&&*stem) { &[][..] } else { &ENDINGS };
     for (ending, instead) in endings {
-        if let Some(base) = without(&stem, ending).filter(|it| it.len() >= 4) {
+        if let Some(base) = strip_ending(&stem, ending).filter(|it| it.len() >= 4) {
             stem = Cow::Owned(format!("{base}{instead}"));
             break;
         }
@@ -66,13 +66,13 @@ const NOUNS: [&str; 14] = [
     "shower",
 ];
 
-fn plural(word: &str) -> Cow<'_, str> {
+fn strip_plural(word: &str) -> Cow<'_, str> {
     let keep = ["ss", "us", "is", "ous"];
-    if let Some(base) = without(word, "ies").filter(|it| it.len() >= 2) {
+    if let Some(base) = strip_ending(word, "ies").filter(|it| it.len() >= 2) {
         return Cow::Owned(format!("{base}y"));
     }
     for ending in ["sses", "shes", "ches", "xes", "zes"] {
-        if without(word, ending).is_some() {
+        if strip_ending(word, ending).is_some() {
             return Cow::Borrowed(&word[..word.len() - 2]);
         }
     }
@@ -83,12 +83,12 @@ fn plural(word: &str) -> Cow<'_, str> {
 }
 
 /// Strips an ending. Most words have another last letter, which is checked first.
-fn without<'w>(word: &'w str, ending: &str) -> Option<&'w str> {
+fn strip_ending<'w>(word: &'w str, ending: &str) -> Option<&'w str> {
     (word.as_bytes().last() == ending.as_bytes().last()).then(|| word.strip_suffix(ending))?
 }
 
 /// Undoes doubled letters: `runn` as in `running` is `run`, but `install` stays.
-fn undoubled(base: &str) -> &str {
+fn undouble(base: &str) -> &str {
     let bytes = base.as_bytes();
     let [.., a, b] = bytes else { return base };
     let doubled = a == b && !is_vowel(*a) && !matches!(a, b'l' | b's' | b'z') && base.len() > 3;

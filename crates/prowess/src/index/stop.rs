@@ -1,11 +1,15 @@
 //! Stop words: words that say nothing about the request.
+//!
+//! A language that requests are understood in is here, in `endings.rs`, in `lexicon/` (one file,
+//! packed by `prowess-benches lexicon`), and in `WHEN` of `check/validate/guidance.rs`. Words are
+//! written without accents, as `fold` returns them, and sorted.
 
 /// Returns whether a folded lower-case word is one of them. So are single letters and short
 /// numbers, except for two that are programming languages.
 pub(crate) fn is_stop(word: &str) -> bool {
     let is_letter = word.len() == 1 && !matches!(word, "c" | "r");
     let is_number = word.len() <= 2 && word.bytes().all(|it| it.is_ascii_digit());
-    let (at, bit) = glance(word.as_bytes());
+    let (at, bit) = filter_bit(word.as_bytes());
     let is_listed = GLANCES[at] & bit != 0 && STOP.binary_search(&word).is_ok();
     is_letter || is_number || is_listed
 }
@@ -15,7 +19,7 @@ const GLANCES: [u64; 64] = {
     let mut glances = [0; 64];
     let mut word = 0;
     while word < STOP.len() {
-        let (at, bit) = glance(STOP[word].as_bytes());
+        let (at, bit) = filter_bit(STOP[word].as_bytes());
         glances[at] |= bit;
         word += 1;
     }
@@ -23,13 +27,13 @@ const GLANCES: [u64; 64] = {
 };
 
 /// Returns the position of a word's bit.
-const fn glance(word: &[u8]) -> (usize, u64) {
+const fn filter_bit(word: &[u8]) -> (usize, u64) {
     let (Some(first), Some(last)) = (word.first(), word.last()) else { return (0, 0) };
     ((*first as usize + word.len() * 9) % 64, 1 << (*last % 64))
 }
 
 #[rustfmt::skip]
-static STOP: [&str; 1499] = [
+static STOP: &[&str] = &[
     "a", "aan", "aber", "able", "about", "above", "after", "again", "against", "agli", "aimerais",
     "aimerait", "al", "algum", "alguma", "algun", "alguna", "alguno", "all", "alle", "alles",
     "alors", "als", "alsjeblieft", "also", "alsof", "alstublieft", "am", "an", "anche", "and",
@@ -161,9 +165,20 @@ static STOP: [&str; 1499] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::fold::fold;
 
     #[test]
-    fn the_table_is_sorted() {
-        assert!(STOP.is_sorted());
+    fn the_words_are_sorted() {
+        for pair in STOP.windows(2) {
+            assert!(pair[0] < pair[1], "`{}` belongs before `{}`", pair[1], pair[0]);
+        }
+    }
+
+    #[test]
+    fn the_words_are_folded() {
+        for word in STOP {
+            let folded = fold(word);
+            assert!(folded == *word, "`{word}` is never found: write `{folded}`");
+        }
     }
 }

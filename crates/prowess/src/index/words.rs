@@ -26,9 +26,9 @@ impl Term {
 
 /// The first letters of stems, to rule out most words quickly.
 #[derive(Debug, Default)]
-pub(crate) struct Starts([u32; 32]);
+pub(crate) struct StemStarts([u32; 32]);
 
-impl Starts {
+impl StemStarts {
     /// Adds a stem, and the abbreviations for it.
     pub(crate) fn add(&mut self, stem: &str) {
         self.mark(stem);
@@ -39,7 +39,7 @@ impl Starts {
 
     /// Whether a chunk may have one of the stems. Stemming removes the end of a word, and at its
     /// beginning at most the `e` of an umlaut; a chunk that is not a plain word is always allowed.
-    pub(crate) fn allow(&self, chunk: &str) -> bool {
+    pub(crate) fn allows(&self, chunk: &str) -> bool {
         let (row, column) = Self::start_index(chunk);
         self.0[row] & (1 << column) != 0
             || matches!(chunk.as_bytes(), [b'a' | b'o' | b'u', b'e', ..])
@@ -60,9 +60,9 @@ impl Starts {
 
 /// Returns the stem of a folded lower-case word; that of its long form if it is an abbreviation.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
-    let stem = english(word);
-    let word = short::long(word).unwrap_or(word);
-    let bare = endings::bare(word);
+    let stem = english_stem(word);
+    let word = short::expand(word).unwrap_or(word);
+    let bare = endings::strip_endings(word);
     if bare == word || background::is_known(&stem) {
         return stem;
     }
@@ -79,19 +79,22 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
 }
 
 /// Returns the stem of a word that is treated as English, as in the table of common words.
-pub(crate) fn english(word: &str) -> Cow<'_, str> {
-    stem::stem(short::long(word).unwrap_or(word))
+pub(crate) fn english_stem(word: &str) -> Cow<'_, str> {
+    stem::stem(short::expand(word).unwrap_or(word))
 }
 
 /// Returns the longest known words at the start and the end of a compound: German joins `Datenbank`
 /// and `Sicherung`, with or without a letter between them.
-pub(crate) fn joined(word: &str, is_known: impl Fn(Term) -> bool) -> impl Iterator<Item = &str> {
+pub(crate) fn compound_parts(
+    word: &str,
+    is_known: impl Fn(Term) -> bool,
+) -> impl Iterator<Item = &str> {
     const SHORTEST: usize = 5;
     const REST: usize = 3;
     let length = if word.is_ascii() { word.len() } else { 0 };
-    let places = || REST..=length.saturating_sub(SHORTEST);
-    let start = places().map(|it| &word[..length - it]).find(|it| is_known(Term::new(it)));
-    let end = places().map(|it| &word[it..]).find(|it| is_known(Term::new(it)));
+    let places = REST..=length.saturating_sub(SHORTEST);
+    let start = places.clone().map(|it| &word[..length - it]).find(|it| is_known(Term::new(it)));
+    let end = places.map(|it| &word[it..]).find(|it| is_known(Term::new(it)));
     start.into_iter().chain(end)
 }
 
@@ -147,7 +150,7 @@ pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
             continue;
         }
         at = match class(at) {
-            Class::Beyond if is_dense(char(at)) => dense(text, at, &mut take),
+            Class::Beyond if is_dense(char(at)) => take_dense_run(text, at, &mut take),
             Class::Beyond => at + char(at).len_utf8(),
             _ => at + 1,
         };
@@ -162,11 +165,15 @@ fn is_letter(c: char) -> bool {
 /// Passes the character pairs of a run without spaces to `take`, or its only character. A character
 /// includes its marks. Each kind of Japanese letters forms runs of its own, because they hardly
 /// ever change within a word, and those for foreign words write one word at a time.
-fn dense<'t>(text: &'t str, start: usize, take: &mut impl FnMut(&'t str)) -> usize {
+fn take_dense_run<'t>(text: &'t str, start: usize, take: &mut impl FnMut(&'t str)) -> usize {
     let rest = &text[start..];
     let is_kana = [is_hiragana, is_katakana].map(|it| (it, rest.starts_with(it)));
-    let is_in = |c: char| is_dense(c) && is_kana.iter().all(|(is_kana, of)| is_kana(c) == *of);
-    let length = rest.find(|c| !is_in(c) && !is_mark(c)).unwrap_or(rest.len());
+    let length = rest
+        .find(|c| {
+            let is_same = is_kana.iter().all(|(is_kana, starts)| is_kana(c) == *starts);
+            !(is_mark(c) || is_dense(c) && is_same)
+        })
+        .unwrap_or(rest.len());
     let run = &rest[..length];
     // A leading mark is a character of its own.
     let starts = run.char_indices().filter(|(at, c)| *at == 0 || !is_mark(*c)).map(|it| it.0);
@@ -210,7 +217,7 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(ChunkTerm, &str)) {
     let parts: Vec<&str> = parts(chunk).collect();
     for part in &parts {
         give(part, false);
-        let inner = inner(part);
+        let inner = split_case(part);
         if (2..=4).contains(&inner.len()) {
             inner.iter().filter(|it| it.len() > 1).for_each(|it| give(it, true));
         }
@@ -221,7 +228,7 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(ChunkTerm, &str)) {
 }
 
 /// Passes the words of a text to `take`, except for stop words, with their terms.
-pub(crate) fn each_word(text: &str, mut take: impl FnMut(Term, &str)) {
+pub(crate) fn for_each_word(text: &str, mut take: impl FnMut(Term, &str)) {
     chunks(text, |chunk| {
         terms(chunk, |found, word| {
             if !found.is_stop && !found.is_extra {
@@ -234,7 +241,7 @@ pub(crate) fn each_word(text: &str, mut take: impl FnMut(Term, &str)) {
 /// Counts the distinct words of a text, except for stop words.
 pub(crate) fn count_informative(text: &str) -> usize {
     let mut terms = Vec::new();
-    each_word(text, |term, _| terms.push(term));
+    for_each_word(text, |term, _| terms.push(term));
     terms.sort_unstable();
     terms.dedup();
     terms.len()
@@ -252,27 +259,29 @@ fn parts(chunk: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Splits `camelCase`, `HTMLPage` and `python3` into words; empty if there is only one.
-fn inner(part: &str) -> Vec<&str> {
+fn split_case(part: &str) -> Vec<&str> {
     if part.bytes().all(|it| it.is_ascii_lowercase()) {
         return Vec::new();
     }
     let chars: Vec<(usize, char)> = part.char_indices().collect();
-    let is_boundary = |at: usize| {
-        let (before, c) = (chars[at - 1].1, chars[at].1);
-        let next = chars.get(at + 1).map(|it| it.1);
-        (before.is_lowercase() && c.is_uppercase())
-            || (before.is_uppercase() && c.is_uppercase() && next.is_some_and(char::is_lowercase))
-            || (before.is_alphabetic() && c.is_numeric())
-            || (before.is_numeric() && c.is_alphabetic())
-    };
     let mut words = Vec::new();
     let mut start = 0;
-    for at in (1..chars.len()).filter(|at| is_boundary(*at)).map(|at| chars[at].0) {
+    for at in (1..chars.len()).filter(|at| is_boundary(&chars, *at)).map(|at| chars[at].0) {
         words.push(&part[start..at]);
         start = at;
     }
     words.push(&part[start..]);
     words
+}
+
+/// Whether a new word begins at a character, as in `createPR` and `sha256sum`.
+fn is_boundary(chars: &[(usize, char)], at: usize) -> bool {
+    let (before, c) = (chars[at - 1].1, chars[at].1);
+    let next = chars.get(at + 1).map(|it| it.1);
+    (before.is_lowercase() && c.is_uppercase())
+        || (before.is_uppercase() && c.is_uppercase() && next.is_some_and(char::is_lowercase))
+        || (before.is_alphabetic() && c.is_numeric())
+        || (before.is_numeric() && c.is_alphabetic())
 }
 
 /// The role of a byte in a chunk.
@@ -339,9 +348,9 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
 
 /// A hasher for keys that are already hashes.
 #[derive(Debug, Default)]
-pub(crate) struct AsIs(u64);
+pub(crate) struct IdentityHasher(u64);
 
-impl Hasher for AsIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -368,7 +377,7 @@ mod tests {
         for known in background::stems() {
             for ending in ["", "s", "e", "es", "er", "ing", "ed", "en", "ation"] {
                 let word = format!("{known}{ending}");
-                if word.is_ascii() && short::long(&word).is_none() && stem::stem(&word) == known {
+                if word.is_ascii() && short::expand(&word).is_none() && stem::stem(&word) == known {
                     assert_eq!(stem(&word), known);
                 }
             }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     check::validate::is_template_text,
-    index::{Index, Searchable, Term, chunks, count_informative, each_word, is_stop, rarity},
+    index::{Index, Searchable, Term, chunks, count_informative, for_each_word, is_stop, rarity},
     read::skill::Skill,
 };
 
@@ -38,15 +38,15 @@ pub(super) struct Advisor<'l, 'lib> {
 impl<'l, 'lib> Advisor<'l, 'lib> {
     pub(super) fn new(lab: &'l Lab<'lib>, families: &[NearDuplicates<'lib>]) -> Self {
         let Searchable { index, .. } = lab.library.searchable();
-        let mut described = vec![0; index.ids()];
+        let mut described = vec![0; index.id_count()];
         for (place, _) in lab.matchable() {
-            for id in described_by(index, place) {
+            for id in description_terms(index, place) {
                 described[id as usize] += 1;
             }
         }
         let mut numbers: HashMap<usize, Vec<usize>> = HashMap::new();
         for (number, family) in families.iter().enumerate() {
-            for place in family.members.iter().filter_map(|it| lab.library.place_in(it.skill)) {
+            for place in family.members.iter().filter_map(|it| lab.library.position_of(it.skill)) {
                 numbers.entry(place).or_default().push(number);
             }
         }
@@ -66,21 +66,22 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
             }
             ProbeStatus::NeverFound | ProbeStatus::Contested => {}
         }
-        let because = self.because(studied);
+        let because = self.miss_reason(studied);
         let competitor = studied.competitors.first().map(|it| it.skill);
-        studied.shared = competitor.map_or_else(Vec::new, |it| self.shared(studied.skill, it));
-        studied.own = self.own(studied.skill);
+        studied.shared =
+            competitor.map_or_else(Vec::new, |it| self.shared_words(studied.skill, it));
+        studied.own = self.own_words(studied.skill);
         studied.because = Some(because);
         let no_other = if self.index.len() < MANY { "no" } else { "hardly any" };
-        studied.advice = advice(studied, because, self.lab.threshold, no_other);
+        studied.advice = advice_for(studied, because, self.lab.threshold, no_other);
     }
 
-    fn because(&self, studied: &StudiedSkill<'lib>) -> MissReason<'lib> {
+    fn miss_reason(&self, studied: &StudiedSkill<'lib>) -> MissReason<'lib> {
         let manifest = &studied.skill.manifest;
         let when = manifest.dialect().when_to_use.as_deref().unwrap_or_default();
         let words = count_informative(&format!("{}\n{when}", manifest.description));
         let others = self.index_of(studied.skill).map_or(0, |it| {
-            let own = described_by(self.index, it as u32);
+            let own = description_terms(self.index, it as u32);
             let others = own.iter().map(|id| self.described[*id as usize].saturating_sub(1));
             others.min().unwrap_or(0) as usize
         });
@@ -93,7 +94,9 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 MissReason::Twin(first.skill)
             }
             _ if words < SHORT => MissReason::Short(words),
-            [first, ..] if names(studied.skill, first.skill) => MissReason::Names(first.skill),
+            [first, ..] if spells_out_name(studied.skill, first.skill) => {
+                MissReason::Names(first.skill)
+            }
             _ if others >= common => MissReason::Common(others),
             [] => {
                 let surest = studied.probes.iter().map(|it| it.confidence);
@@ -105,33 +108,32 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
     }
 
     fn are_family(&self, a: &Skill, b: &Skill) -> bool {
-        let families =
-            |it| self.index_of(it).and_then(|it| self.families.get(&it)).into_iter().flatten();
-        families(a).any(|own| families(b).any(|it| it == own))
+        let [a, b] = [a, b].map(|it| self.index_of(it).and_then(|it| self.families.get(&it)));
+        a.into_iter().flatten().any(|own| b.into_iter().flatten().any(|it| it == own))
     }
 
     fn index_of(&self, skill: &Skill) -> Option<usize> {
-        self.lab.library.place_in(skill)
+        self.lab.library.position_of(skill)
     }
 
     /// Returns the words that describe both skills, the most informative first.
-    fn shared(&self, skill: &Skill, other: &Skill) -> Vec<String> {
-        let others = self.index_of(other).map(|it| described_by(self.index, it as u32));
+    fn shared_words(&self, skill: &Skill, other: &Skill) -> Vec<String> {
+        let others = self.index_of(other).map(|it| description_terms(self.index, it as u32));
         let others = others.unwrap_or_default();
         let mut words: BTreeMap<String, f32> = BTreeMap::new();
         for text in [&skill.manifest.name, &skill.manifest.description] {
-            each_word(text, |term, word| {
+            for_each_word(text, |term, word| {
                 if let Some(id) = self.index.id(term).filter(|it| others.contains(it)) {
                     words.insert(word.to_owned(), rarity(word, self.index.count(id), self.index));
                 }
             });
         }
-        most(words, self.index)
+        heaviest_words(words, self.index)
     }
 
     /// Returns the words of a skill's instructions that describe no skill (one in a thousand, if
     /// there are so many) and that few others use, the most informative first. Code is left out.
-    fn own(&self, skill: &Skill) -> Vec<String> {
+    fn own_words(&self, skill: &Skill) -> Vec<String> {
         let instructions = skill.instructions().unwrap_or_default();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for line in prose(&instructions) {
@@ -145,7 +147,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 });
             }
         }
-        let own = self.index_of(skill).map(|it| described_by(self.index, it as u32));
+        let own = self.index_of(skill).map(|it| description_terms(self.index, it as u32));
         let own = own.unwrap_or_default();
         // In a short text no word is repeated.
         let least = counts.values().copied().max().unwrap_or(0).min(2);
@@ -163,7 +165,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 && is_topic(&word, count);
             is_own.then_some((word, telling))
         });
-        most(words.collect(), self.index)
+        heaviest_words(words.collect(), self.index)
     }
 }
 
@@ -201,7 +203,7 @@ fn is_topic(word: &str, count: usize) -> bool {
 }
 
 /// Whether the description of a skill spells out the joined name of another.
-fn names(skill: &Skill, other: &Skill) -> bool {
+fn spells_out_name(skill: &Skill, other: &Skill) -> bool {
     let name = &*other.manifest.name;
     let mut is_written = false;
     chunks(&skill.manifest.description, |it| is_written |= it.eq_ignore_ascii_case(name));
@@ -209,7 +211,7 @@ fn names(skill: &Skill, other: &Skill) -> bool {
 }
 
 /// Returns the words with the highest weight, one for each term.
-fn most(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
+fn heaviest_words(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
     let mut words: Vec<(String, f32)> = words.into_iter().collect();
     words.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut ids = Vec::new();
@@ -223,21 +225,19 @@ fn most(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
 }
 
 /// Returns the distinct terms of a skill's name, description and tags.
-fn described_by(index: &Index, place: u32) -> Vec<u32> {
+fn description_terms(index: &Index, place: u32) -> Vec<u32> {
     let mut ids: Vec<u32> = index.words(place).described().collect();
     ids.sort_unstable();
     ids.dedup();
     ids
 }
 
-fn advice(
+fn advice_for(
     studied: &StudiedSkill<'_>,
     because: MissReason<'_>,
     threshold: f64,
     no_other: &str,
 ) -> Vec<String> {
-    let name = |skill: &Skill| format!("`{}`", skill.manifest.name);
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut advice = vec![match because {
         MissReason::Placeholder => {
             "replace the placeholder: say what the skill does, and when to use it".to_owned()
@@ -246,8 +246,8 @@ fn advice(
             "write a description: what the skill does, and when to use it".to_owned()
         }
         MissReason::Twin(other) => {
-            let other = name(other);
-            format!("remove it or {other}, or say in each what it is not for")
+            let other = &other.manifest.name;
+            format!("remove it or `{other}`, or say in each what it is not for")
         }
         MissReason::Names(other) => {
             let apart = other.manifest.name.replace(['-', '_'], " ");
@@ -258,18 +258,19 @@ fn advice(
             format!("say more: {words} meaningful words are not enough to be found")
         }
         MissReason::Common(others) => format!(
-            "name what it is about: every word of its description is in at least {others} others"
+            "say what it is about: every word of its description is also in at least {others} others"
         ),
         MissReason::Shadowed(other) => {
-            format!("say what {} does not do, and when to use this one", name(other))
+            let other = &other.manifest.name;
+            format!("say what `{other}` does not do, and when to use this one")
         }
         MissReason::Crowded(others) => {
             format!("say what is special about it: {others} skills match the same words")
         }
         MissReason::Unsure(surest) => format!(
-            "say more about when to use it: it is found with {} at most, and {} are needed",
-            percent(surest),
-            percent(threshold)
+            "say more about when to use it: its confidence is {:.0} % at most, and {:.0} % are needed",
+            surest * 100.0,
+            threshold * 100.0
         ),
     }];
     let is_placeholder = matches!(because, MissReason::Placeholder);
@@ -278,18 +279,19 @@ fn advice(
     }
     if let (Some(competitor), false) = (studied.competitors.first(), studied.shared.is_empty()) {
         let verb = if studied.shared.len() == 1 { "is" } else { "are" };
-        let shared = quoted(&studied.shared, "and");
-        advice.push(format!("{shared} {verb} in {} as well", name(competitor.skill)));
+        let shared = quote_list(&studied.shared, "and");
+        let other = &competitor.skill.manifest.name;
+        advice.push(format!("{shared} {verb} in `{other}` as well"));
     }
     if !studied.own.is_empty() {
-        let own = quoted(&studied.own, "or");
+        let own = quote_list(&studied.own, "or");
         advice.push(format!("use {own}: its instructions do, and {no_other} description does"));
     }
     advice
 }
 
 /// Formats a list as `a`, `b` and `c`.
-fn quoted(words: &[String], last: &str) -> String {
+fn quote_list(words: &[String], last: &str) -> String {
     let quoted: Vec<String> = words.iter().map(|it| format!("`{it}`")).collect();
     match &quoted[..] {
         [rest @ .., end] if !rest.is_empty() => format!("{} {last} {end}", rest.join(", ")),

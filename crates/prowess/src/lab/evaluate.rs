@@ -1,8 +1,8 @@
 //! Evaluations: compares what requests match with what they should match.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
-use super::{ExpectedMatch, Lab, Progress, Trial, mapped};
+use super::{ExpectedMatch, Lab, Progress, Trial, map_parallel};
 use crate::read::skill::Skill;
 
 /// The results of requests whose skills are known.
@@ -58,17 +58,18 @@ impl<'lib> Lab<'lib> {
     /// enough.
     pub fn evaluate(&self, trials: Vec<Trial<'lib>>, progress: Progress<'_>) -> Evaluation<'lib> {
         let mut evaluation = Evaluation {
-            tested: mapped(&trials, progress, |trial| self.test(trial)),
+            tested: map_parallel(&trials, progress, |trial| self.test(trial)),
             ..Evaluation::default()
         };
         let mut scores: BTreeMap<usize, Score> = BTreeMap::new();
         let mut matrix: BTreeMap<(Option<usize>, Option<usize>), usize> = BTreeMap::new();
-        let place = |skill: &Skill| self.library.place_in(skill);
         for TestedRequest { trial, matched, passed, .. } in &evaluation.tested {
-            let matched = matched.and_then(|it| place(it.0));
+            let matched = matched.and_then(|it| self.library.position_of(it.0));
             let expected = match &trial.expected {
                 ExpectedMatch::AnyOf(_) if *passed => matched,
-                ExpectedMatch::AnyOf(skills) => skills.first().and_then(|it| place(it)),
+                ExpectedMatch::AnyOf(skills) => {
+                    skills.first().and_then(|it| self.library.position_of(it))
+                }
                 ExpectedMatch::Not(_) | ExpectedMatch::Nothing => None,
             };
             if let ExpectedMatch::Not(_) = trial.expected
@@ -98,11 +99,7 @@ impl<'lib> Lab<'lib> {
             evaluation.total.missed += score.missed;
         }
         evaluation.scores = scores.into_iter().map(|it| (skill(it.0), it.1)).collect();
-        evaluation.scores.sort_by(|a, b| {
-            let f1 = |it: &Score| it.f1().unwrap_or(0.0);
-            let errors = |it: &Score| it.wrong + it.missed;
-            f1(&a.1).total_cmp(&f1(&b.1)).then(errors(&b.1).cmp(&errors(&a.1)))
-        });
+        evaluation.scores.sort_by(|a, b| worst_first(&a.1, &b.1));
         evaluation.matrix = matrix
             .into_iter()
             .map(|((expected, matched), count)| Confusion {
@@ -146,8 +143,10 @@ impl<'lib> Evaluation<'lib> {
     /// Returns the requests without it, those with the highest confidence first.
     pub fn failed(&self) -> Vec<&TestedRequest<'lib>> {
         let mut failed: Vec<_> = self.tested.iter().filter(|it| !it.passed).collect();
-        let sure = |it: &TestedRequest<'_>| it.matched.map_or(0.0, |it| it.1);
-        failed.sort_by(|a, b| sure(b).total_cmp(&sure(a)));
+        failed.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|it| it.matched.map_or(0.0, |it| it.1));
+            b.total_cmp(&a)
+        });
         failed
     }
 }
@@ -167,6 +166,12 @@ impl Score {
     pub fn f1(&self) -> Option<f64> {
         share(2 * self.right, 2 * self.right + self.wrong + self.missed)
     }
+}
+
+fn worst_first(a: &Score, b: &Score) -> Ordering {
+    let [f1, other_f1] = [a, b].map(|it| it.f1().unwrap_or(0.0));
+    let [errors, other_errors] = [a, b].map(|it| it.wrong + it.missed);
+    f1.total_cmp(&other_f1).then(other_errors.cmp(&errors))
 }
 
 impl Confusion<'_> {

@@ -41,15 +41,16 @@ impl<'lib> Lab<'lib> {
     pub fn families(&self) -> Vec<NearDuplicates<'lib>> {
         let index = &self.library.searchable().index;
         let all: Vec<(u32, &Skill)> = self.matchable().collect();
-        let same = gathered(index, all.iter().map(|it| it.0), everything);
+        let same = group_similar(index, all.iter().map(|it| it.0), all_words);
         // Of whole duplicates, one is enough to compare descriptions.
         let one_each = same.iter().map(|it| it[0].0);
-        let described = gathered(index, one_each, |words| words.description().collect());
-        let several = |it: &Vec<(u32, f32)>| it.len() > 1;
-        let whole = same.into_iter().filter(several).map(|it| (true, it));
-        let families = whole.chain(described.into_iter().filter(several).map(|it| (false, it)));
-        let mut families: Vec<NearDuplicates<'lib>> =
-            families.map(|(whole, members)| self.family(whole, &members)).collect();
+        let described = group_similar(index, one_each, |words| words.description().collect());
+        let same = same.into_iter().map(|it| (true, it));
+        let families = same.chain(described.into_iter().map(|it| (false, it)));
+        let mut families: Vec<NearDuplicates<'lib>> = families
+            .filter(|(_, members)| members.len() > 1)
+            .map(|(whole, members)| self.family(whole, &members))
+            .collect();
         families.sort_by_key(|it| std::cmp::Reverse((it.members.len(), it.whole)));
         families
     }
@@ -58,58 +59,53 @@ impl<'lib> Lab<'lib> {
     /// duplicates. Of more than a few hundred skills only the `wanted` ones are compared.
     pub(super) fn closest(&self, wanted: impl Fn(&Skill) -> bool) -> Vec<NearDuplicates<'lib>> {
         let index = &self.library.searchable().index;
-        let text = |place: u32| {
-            let own = index.words(place);
-            Text::new(index, own.name().collect(), own.description().collect())
-        };
         let all: Vec<(&Skill, Text)> = self
             .matchable()
             .filter(|it| wanted(it.1))
             .take(MOST_COMPARED)
-            .map(|(place, skill)| (skill, text(place)))
+            .map(|(place, skill)| {
+                let own = index.words(place);
+                (skill, Text::new(index, own.name().collect(), own.description().collect()))
+            })
             .filter(|it| it.1.words.len() >= LEAST_WORDS)
             .collect();
         let mut pairs: Vec<(f32, usize, usize)> = Vec::new();
         for (at, (_, one)) in all.iter().enumerate() {
             for (other_at, (_, other)) in all.iter().enumerate().skip(at + 1) {
-                let share = one.shared(other);
+                let share = one.overlap(other);
                 if share > 0.0 && share < ALIKE {
                     pairs.push((share, at, other_at));
                 }
             }
         }
         pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-        let member = |at: usize, likeness: f32| NearDuplicate {
-            skill: all[at].0,
-            likeness: likeness.into(),
-        };
-        pairs
-            .iter()
-            .take(CLOSEST)
-            .map(|it: &(f32, usize, usize)| NearDuplicates {
-                whole: false,
-                members: vec![member(it.1, it.0), member(it.2, it.0)],
-            })
-            .collect()
+        let pairs = pairs.into_iter().take(CLOSEST).map(|(share, one, other)| {
+            let members =
+                [one, other].map(|it| NearDuplicate { skill: all[it].0, likeness: share.into() });
+            NearDuplicates { whole: false, members: members.into() }
+        });
+        pairs.collect()
     }
 
     /// Moves the skill to the front that matches requests meant for the first.
     fn family(&self, whole: bool, members: &[(u32, f32)]) -> NearDuplicates<'lib> {
-        let skill = |place: u32| &*self.library.skills[place as usize];
-        let first = probes(&skill(members[0].0).manifest).into_iter().next();
+        let members = members.iter().map(|(place, likeness)| NearDuplicate {
+            skill: &self.library.skills[*place as usize],
+            likeness: f64::from(*likeness),
+        });
+        let mut members: Vec<NearDuplicate<'lib>> = members.collect();
+        let first = probes(&members[0].skill.manifest).into_iter().next();
         let order = self.ask(&first.unwrap_or_default());
-        let rank =
-            |it: &NearDuplicate<'_>| order.iter().position(|fit| std::ptr::eq(fit.skill, it.skill));
-        let member =
-            |it: &(u32, f32)| NearDuplicate { skill: skill(it.0), likeness: f64::from(it.1) };
-        let mut members: Vec<NearDuplicate<'lib>> = members.iter().map(member).collect();
-        members.sort_by_key(|it| rank(it).unwrap_or(usize::MAX));
+        members.sort_by_key(|member| {
+            let rank = order.iter().position(|it| std::ptr::eq(it.skill, member.skill));
+            rank.unwrap_or(usize::MAX)
+        });
         NearDuplicates { whole, members }
     }
 }
 
 /// Returns all words of a skill except for its name.
-fn everything(words: Words<'_>) -> Vec<u32> {
+fn all_words(words: Words<'_>) -> Vec<u32> {
     words.words.skip(words.name().count()).collect()
 }
 
@@ -117,7 +113,7 @@ fn everything(words: Words<'_>) -> Vec<u32> {
 ///
 /// Two texts can only be alike if they share one of the rarest words of both, so each is compared
 /// only with those that contain such a word.
-fn gathered(
+fn group_similar(
     index: &Index,
     documents: impl Iterator<Item = u32>,
     words: impl Fn(Words<'_>) -> Vec<u32>,
@@ -201,7 +197,7 @@ impl Text {
     }
 
     /// Returns the share of words in common, from 0 to 1.
-    fn shared(&self, other: &Self) -> f32 {
+    fn overlap(&self, other: &Self) -> f32 {
         let both: f32 = self
             .words
             .iter()
@@ -216,19 +212,20 @@ impl Text {
     fn informative_words(&self) -> impl Iterator<Item = Word> {
         let mut left = self.total;
         self.words.iter().copied().take_while(move |it| {
-            let is_telling = left >= ALIKE * self.total;
+            let is_significant = left >= ALIKE * self.total;
             left -= it.weight;
-            is_telling
+            is_significant
         })
     }
 
     /// Whether each has a topic that the other never mentions, however alike the rest is: many
     /// skills follow one pattern.
     fn is_beside(&self, other: &Self) -> bool {
-        let is_alone = |topics: &[Word], words: &[Word]| {
-            topics.iter().any(|topic| words.binary_search_by(|it| it.order(topic)).is_err())
-        };
-        is_alone(&self.topics, &other.words) && is_alone(&other.topics, &self.words)
+        self.has_topic_beyond(other) && other.has_topic_beyond(self)
+    }
+
+    fn has_topic_beyond(&self, other: &Self) -> bool {
+        self.topics.iter().any(|topic| other.words.binary_search_by(|it| it.order(topic)).is_err())
     }
 
     /// Returns the share of words in common, from 0 to 1; `None` if they are not alike.

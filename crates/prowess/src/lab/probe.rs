@@ -1,7 +1,7 @@
 //! Probes: requests for a skill in the words of its author.
 
 use crate::{
-    index::{count_informative, said_for},
+    index::{count_informative, positive_sentences},
     read::manifest::Manifest,
 };
 
@@ -25,14 +25,16 @@ const LEAD: &str = "a about activate activates also an and any anything apply ar
 pub(super) fn probes(manifest: &Manifest) -> Vec<String> {
     let dialect = manifest.dialect();
     let when = dialect.when_to_use.as_deref().unwrap_or_default();
-    let sentences: Vec<&str> = said_for(&manifest.description).chain(said_for(when)).collect();
+    let sentences: Vec<&str> =
+        positive_sentences(&manifest.description).chain(positive_sentences(when)).collect();
     let (about_when, about_what): (Vec<&str>, Vec<&str>) =
         sentences.iter().partition(|it| is_about_when(it));
-    let asked: Vec<Vec<&str>> = about_when.iter().chain(&about_what).map(|it| asked(it)).collect();
+    let asked: Vec<Vec<&str>> =
+        about_when.iter().chain(&about_what).map(|it| request_parts(it)).collect();
     let most = asked.iter().map(Vec::len).max().unwrap_or(0);
     let parts = (0..most).flat_map(|at| asked.iter().filter_map(move |it| it.get(at).copied()));
     let phrases = dialect.triggers.iter().map(|it| &**it);
-    let phrases = phrases.chain(sentences.iter().flat_map(|it| quoted(it)));
+    let phrases = phrases.chain(sentences.iter().flat_map(|it| quoted_parts(it)));
     let phrases = phrases.filter(|it| count_informative(it) > 0);
     let mut probes = Probes { name: manifest.name.to_lowercase(), made: Vec::new() };
     probes.extend(sentences.iter().copied(), 0, 1);
@@ -64,8 +66,12 @@ impl Probes {
     /// Strips the lead-in of a text, and the name of the skill: a user who knows that needs no
     /// matcher.
     fn request(&self, text: &str) -> String {
-        let is_name = |it: &&str| self.name.contains('-') && bare(it).to_lowercase() == self.name;
-        let words = text.split_whitespace().filter(|it| !is_name(it)).skip_while(|it| is_lead(it));
+        let words = text
+            .split_whitespace()
+            .filter(|it| {
+                !self.name.contains('-') || trim_punctuation(it).to_lowercase() != self.name
+            })
+            .skip_while(|it| is_lead(it));
         let request = words.take(LONGEST).collect::<Vec<_>>().join(" ");
         request
             .trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '#' | '+' | ')' | '%'))
@@ -75,12 +81,12 @@ impl Probes {
 
 /// Whether a word is part of a lead-in.
 fn is_lead(word: &str) -> bool {
-    let word = bare(word);
+    let word = trim_punctuation(word);
     word.is_empty() || LEAD.split(' ').any(|it| it.eq_ignore_ascii_case(word))
 }
 
 /// Strips the punctuation around a word.
-fn bare(word: &str) -> &str {
+fn trim_punctuation(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
@@ -90,7 +96,7 @@ fn is_about_when(sentence: &str) -> bool {
 }
 
 /// Returns the quoted parts of a sentence.
-fn quoted(sentence: &str) -> impl Iterator<Item = &str> {
+fn quoted_parts(sentence: &str) -> impl Iterator<Item = &str> {
     [('"', '"'), ('“', '”'), ('「', '」')].into_iter().flat_map(move |(open, close)| {
         let mut rest = sentence;
         std::iter::from_fn(move || {
@@ -104,7 +110,7 @@ fn quoted(sentence: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the parts of a sentence that can be requests by themselves; all of it if none can, as in
 /// a list of single words.
-fn asked(sentence: &str) -> Vec<&str> {
+fn request_parts(sentence: &str) -> Vec<&str> {
     let parts: Vec<&str> = parts(sentence)
         .filter(|part: &&str| {
             let words: Vec<&str> = part.split_whitespace().skip_while(|it| is_lead(it)).collect();

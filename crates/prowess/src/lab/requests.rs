@@ -67,21 +67,21 @@ impl Requests {
         };
         let read = match text.trim_start().chars().next() {
             None => Err((None, "it is empty".to_owned())),
-            Some('{' | '[') => json(text),
-            Some(_) if is_called(&["yaml", "yml"]) => yaml(text),
-            Some(_) => match Table::read(text, |cell: &str| is(&REQUEST, cell)) {
-                Some(table) => Ok(csv(table)),
+            Some('{' | '[') => read_json(text),
+            Some(_) if is_called(&["yaml", "yml"]) => read_yaml(text),
+            Some(_) => match Table::read(text, |cell: &str| is_key(&REQUEST, cell)) {
+                Some(table) => Ok(read_csv(table)),
                 None if is_called(&["csv", "tsv"]) => {
-                    Err((Some(1), "no column is called `query` or `prompt`".to_owned()))
+                    Err((Some(1), "there is no column `query` or `prompt`".to_owned()))
                 }
-                None => yaml(text).map_err(|_| {
+                None => read_yaml(text).map_err(|_| {
                     (None, "it is neither JSON, nor CSV or YAML with requests".to_owned())
                 }),
             },
         };
         match read {
             Ok(requests) if requests.entries.is_empty() && requests.faults.is_empty() => {
-                Self { faults: vec![(None, "it has no request".to_owned())], ..requests }
+                Self { faults: vec![(None, "it has no requests".to_owned())], ..requests }
             }
             Ok(requests) => requests,
             Err(fault) => Self { faults: vec![fault], ..Self::default() },
@@ -101,39 +101,40 @@ impl RequestEntry {
     /// Returns the first field that has one of these names.
     pub(super) fn field(&self, names: &[&str]) -> Option<&Json> {
         let fields = self.json.as_object()?;
-        names.iter().find_map(|name| fields.iter().find(|it| is(&[name], it.0)).map(|it| it.1))
+        names.iter().find_map(|name| fields.iter().find(|it| is_key(&[name], it.0)).map(|it| it.1))
     }
 
     /// Whether the request should match; `None` if the field is neither true nor false.
-    pub(super) fn should(&self) -> Option<bool> {
+    pub(super) fn should_match(&self) -> Option<bool> {
         if let Some(own) = self.field(&SHOULD) {
             return own.as_bool();
         }
         let sort = self.field(&SORT).and_then(Json::as_str).unwrap_or_default();
-        let by_sort = list_of(sort).flatten();
+        let by_sort = list_kind(sort).flatten();
         Some(by_sort.or(self.should).unwrap_or(true))
     }
 }
 
 /// Whether a key is one of these, however its words are joined.
-fn is(names: &[&str], key: &str) -> bool {
-    let letters = || key.bytes().filter(|it| !matches!(it, b'_' | b'-' | b' '));
-    names.iter().any(|it| letters().map(|it| it.to_ascii_lowercase()).eq(it.bytes()))
+fn is_key(names: &[&str], key: &str) -> bool {
+    let letters = key.bytes().filter(|it| !matches!(it, b'_' | b'-' | b' '));
+    let letters = letters.map(|it| it.to_ascii_lowercase());
+    names.iter().any(|it| letters.clone().eq(it.bytes()))
 }
 
 /// Whether a key is that of a list of requests, and what that implies for them.
-fn list_of(key: &str) -> Option<Option<bool>> {
+fn list_kind(key: &str) -> Option<Option<bool>> {
     let lists = [(&LISTS[..], None), (&POSITIVE[..], Some(true)), (&NEGATIVE[..], Some(false))];
-    lists.into_iter().find(|it| is(it.0, key)).map(|it| it.1)
+    lists.into_iter().find(|it| is_key(it.0, key)).map(|it| it.1)
 }
 
-fn no_list() -> Fault {
+fn no_list_fault() -> Fault {
     (None, "it has no list of requests, such as `evals`".to_owned())
 }
 
-fn json(text: &str) -> Result<Requests, Fault> {
+fn read_json(text: &str) -> Result<Requests, Fault> {
     if is_lines(text) {
-        return Ok(lines(text));
+        return Ok(read_lines(text));
     }
     let fault = |error: serde_json::Error| (Some(error.line()), not_json(&error));
     if text.trim_start().starts_with('[') {
@@ -144,14 +145,14 @@ fn json(text: &str) -> Result<Requests, Fault> {
         });
     }
     let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(fault)?;
-    let skill = fields.iter().find(|it| is(&SKILL, it.0));
+    let skill = fields.iter().find(|it| is_key(&SKILL, it.0));
     let skill = skill.and_then(|it| serde_json::from_str(it.1.get()).ok());
     let lists: Vec<_> = fields
         .iter()
-        .filter_map(|(key, raw)| Some((serde_json::from_str(raw.get()).ok()?, list_of(key)?)))
+        .filter_map(|(key, raw)| Some((serde_json::from_str(raw.get()).ok()?, list_kind(key)?)))
         .collect();
     if lists.is_empty() {
-        return Err(no_list());
+        return Err(no_list_fault());
     }
     Ok(Requests { entries: entries_with_lines(text, lists), skill, ..Requests::default() })
 }
@@ -164,11 +165,11 @@ fn is_lines(text: &str) -> bool {
     is_object
         && serde_json::from_str::<BTreeMap<String, &RawValue>>(first).is_ok_and(|fields| {
             // A single line can also be a whole file with lists in it.
-            lines.next().is_some() || fields.keys().any(|it| is(&REQUEST, it))
+            lines.next().is_some() || fields.keys().any(|it| is_key(&REQUEST, it))
         })
 }
 
-fn lines(text: &str) -> Requests {
+fn read_lines(text: &str) -> Requests {
     let mut requests = Requests::default();
     for (text, line) in text.lines().zip(1..).filter(|it| !it.0.trim().is_empty()) {
         match serde_json::from_str(text) {
@@ -202,14 +203,7 @@ fn not_json(error: &serde_json::Error) -> String {
     format!("it is not JSON: {words}")
 }
 
-fn csv(table: Table) -> Requests {
-    let value = |name: &str, cell: String| match &*cell.to_ascii_lowercase() {
-        "" if is(&SKILL, name) => Some(Json::Null),
-        "" => None,
-        "true" | "yes" | "1" if is(&SHOULD, name) => Some(true.into()),
-        "false" | "no" | "0" if is(&SHOULD, name) => Some(false.into()),
-        _ => Some(cell.into()),
-    };
+fn read_csv(table: Table) -> Requests {
     let open = table.open.map(|line| (Some(line), "a quote is not closed".to_owned()));
     Requests {
         entries: table
@@ -218,7 +212,7 @@ fn csv(table: Table) -> Requests {
             .map(|(line, cells): (usize, Vec<String>)| {
                 let fields = table.header.iter().zip(cells);
                 let fields =
-                    fields.filter_map(|(name, cell)| Some((name.clone(), value(name, cell)?)));
+                    fields.filter_map(|(name, cell)| Some((name.clone(), cell_value(name, cell)?)));
                 RequestEntry {
                     json: Json::Object(fields.collect::<Map<_, _>>()),
                     line,
@@ -231,25 +225,32 @@ fn csv(table: Table) -> Requests {
     }
 }
 
-fn yaml(text: &str) -> Result<Requests, Fault> {
+fn cell_value(column: &str, cell: String) -> Option<Json> {
+    match &*cell.to_ascii_lowercase() {
+        "" if is_key(&SKILL, column) => Some(Json::Null),
+        "" => None,
+        "true" | "yes" | "1" if is_key(&SHOULD, column) => Some(true.into()),
+        "false" | "no" | "0" if is_key(&SHOULD, column) => Some(false.into()),
+        _ => Some(cell.into()),
+    }
+}
+
+fn read_yaml(text: &str) -> Result<Requests, Fault> {
     // A list is made a field, which only shifts the lines.
     let text = text.strip_prefix("---").unwrap_or(text);
     let is_list = text.trim_start().starts_with("- ");
     let text = if is_list { format!("evals:\n{text}") } else { text.to_owned() };
     let above = usize::from(is_list);
     let fields = parse::yaml_map(&text).map_err(|(line, what): (usize, String)| {
-        (
-            Some(line.saturating_sub(above).max(1)),
-            format!("it is not YAML that can be read: {what}"),
-        )
+        (Some(line.saturating_sub(above).max(1)), format!("it cannot be read as YAML: {what}"))
     })?;
     let mut requests = Requests::default();
     let mut has_list = false;
     for field in &fields {
-        if is(&SKILL, &field.key) {
+        if is_key(&SKILL, &field.key) {
             requests.skill = parse::yaml_json(&text, &field.value);
         }
-        let (Some(should), Value::List(items)) = (list_of(&field.key), &field.value) else {
+        let (Some(should), Value::List(items)) = (list_kind(&field.key), &field.value) else {
             continue;
         };
         has_list = true;
@@ -263,5 +264,5 @@ fn yaml(text: &str) -> Result<Requests, Fault> {
             requests.entries.push(RequestEntry { json, line, should });
         }
     }
-    if has_list { Ok(requests) } else { Err(no_list()) }
+    if has_list { Ok(requests) } else { Err(no_list_fault()) }
 }

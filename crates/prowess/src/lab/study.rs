@@ -1,7 +1,7 @@
 //! Studies how every skill performs against the others on requests in its own words.
 
 use super::{
-    Lab, NearDuplicates, Progress, advise::Advisor, can_be_matched, mapped, probe::probes,
+    Lab, NearDuplicates, Progress, advise::Advisor, can_be_matched, map_parallel, probe::probes,
 };
 use crate::read::skill::Skill;
 
@@ -114,13 +114,12 @@ impl<'lib> Lab<'lib> {
         let families = self.families();
         let advisor = Advisor::new(self, &families);
         let skills: Vec<&Skill> = self.library.all().filter(|it| wanted(it)).collect();
-        let mut skills = mapped(&skills, progress, |skill| {
-            let mut studied = self.studied(skill);
+        let mut skills = map_parallel(&skills, progress, |skill| {
+            let mut studied = self.study_skill(skill);
             advisor.advise(&mut studied);
             studied
         });
-        let won = |it: &StudiedSkill<'_>| it.won * 1000 / it.probes.len().max(1);
-        skills.sort_by_cached_key(|it| (it.standing, won(it)));
+        skills.sort_by_cached_key(|it| (it.standing, it.won * 1000 / it.probes.len().max(1)));
         let closest = self.closest(&wanted);
         Study {
             skills,
@@ -132,7 +131,7 @@ impl<'lib> Lab<'lib> {
         }
     }
 
-    fn studied(&self, skill: &'lib Skill) -> StudiedSkill<'lib> {
+    fn study_skill(&self, skill: &'lib Skill) -> StudiedSkill<'lib> {
         let mut studied = StudiedSkill {
             skill,
             standing: ProbeStatus::NotInUse,

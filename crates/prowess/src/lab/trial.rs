@@ -52,7 +52,7 @@ const MOST_FAULTS: usize = 10;
 
 /// The context of a file of requests.
 #[derive(Clone, Copy)]
-struct About<'lib> {
+struct FileContext<'lib> {
     /// The skill that is meant if none is named.
     skill: Option<&'lib Skill>,
     /// Whether the file is beside it.
@@ -60,7 +60,7 @@ struct About<'lib> {
 }
 
 /// A fault of a request.
-enum Wrong {
+enum EntryError {
     /// It is malformed.
     Form(&'static str),
     /// There is no skill of this name.
@@ -72,8 +72,7 @@ impl<'lib> Lab<'lib> {
     /// triggers. Those of skills that are shadowed or not in use are ignored.
     pub fn evaluations(&self, wanted: impl Fn(&Skill) -> bool) -> Trials<'lib> {
         let mut all = Trials::default();
-        let is_in_use = |it: &Skill| it.hidden_by.is_none() && it.manifest.is_active();
-        for skill in self.library.all().filter(|it| is_in_use(it) && wanted(it)) {
+        for skill in self.library.skills().filter(|it| it.manifest.is_active() && wanted(it)) {
             let (source, limits) = (&skill.home.source, skill.home.limits);
             // Evaluation files go into no context window, so they may be larger.
             let max_file_size = limits.max_file_size.max(limits.max_document_size);
@@ -83,7 +82,7 @@ impl<'lib> Lab<'lib> {
                 let path = skill.folder().join(file);
                 match source.read_beside(&skill.origin.path, file) {
                     Ok(bytes) => {
-                        let about = About { skill: Some(skill), is_beside: true };
+                        let about = FileContext { skill: Some(skill), is_beside: true };
                         all.extend(self.read(&bytes, &path, about));
                     }
                     Err(error) => {
@@ -103,13 +102,13 @@ impl<'lib> Lab<'lib> {
     /// Reads a file of requests as JSON, one object per line, CSV or YAML. Those that name no skill
     /// are about `about`, if it is given.
     pub fn trials(&self, bytes: &[u8], path: &Path, about: Option<&'lib Skill>) -> Trials<'lib> {
-        self.read(bytes, path, About { skill: about, is_beside: false })
+        self.read(bytes, path, FileContext { skill: about, is_beside: false })
     }
 
-    fn read(&self, bytes: &[u8], path: &Path, about: About<'lib>) -> Trials<'lib> {
+    fn read(&self, bytes: &[u8], path: &Path, about: FileContext<'lib>) -> Trials<'lib> {
         let usual = match about.is_beside {
-            true => r#"a request is such as {"query": "open a PR", "should_trigger": true}"#,
-            false => r#"a request is such as {"query": "open a PR", "skill": "create-pr"}"#,
+            true => r#"write each request as {"query": "open a PR", "should_trigger": true}"#,
+            false => r#"write each request as {"query": "open a PR", "skill": "create-pr"}"#,
         };
         let Requests { entries, skill, faults } = Requests::read(&decode(bytes).text, path);
         let usual = |line, message| finding(path, line, message, usual.to_owned());
@@ -121,14 +120,14 @@ impl<'lib> Lab<'lib> {
                 Ok((request, expected)) => {
                     read.trials.push(Trial { path: path.to_owned(), line, request, expected });
                 }
-                Err(Wrong::Form(message)) => {
+                Err(EntryError::Form(message)) => {
                     read.findings.push(usual(Some(line), message.to_owned()));
                 }
-                Err(Wrong::Skill(name)) => {
+                Err(EntryError::Skill(name)) => {
                     let names = self.library.skills().map(|it| &*it.manifest.name);
                     // Comparing with all names is slow, and further faults are not reported.
-                    let is_told = read.findings.len() < MOST_FAULTS;
-                    let near = is_told.then(|| nearest(&name, names)).flatten();
+                    let is_reported = read.findings.len() < MOST_FAULTS;
+                    let near = is_reported.then(|| nearest(&name, names)).flatten();
                     let mut fault = usual(Some(line), format!("there is no skill `{name}`"));
                     if let Some(near) = near {
                         fault.hint = did_you_mean(near).into();
@@ -141,7 +140,7 @@ impl<'lib> Lab<'lib> {
         let more = read.findings.len().saturating_sub(MOST_FAULTS);
         read.findings.truncate(MOST_FAULTS);
         if more > 0 {
-            read.findings.push(usual(None, format!("{more} more of its requests are faulty")));
+            read.findings.push(usual(None, format!("{more} more of its requests are invalid")));
         }
         read
     }
@@ -151,13 +150,12 @@ impl<'lib> Lab<'lib> {
         &self,
         entry: &RequestEntry,
         whole: Option<&Json>,
-        about: About<'lib>,
-    ) -> Result<(String, ExpectedMatch<'lib>), Wrong> {
-        let request = entry
-            .request()
-            .ok_or(Wrong::Form("there is no request, which is called `query` or `prompt`"))?;
-        let should =
-            entry.should().ok_or(Wrong::Form("`should_trigger` is neither true nor false"))?;
+        about: FileContext<'lib>,
+    ) -> Result<(String, ExpectedMatch<'lib>), EntryError> {
+        let request = entry.request().ok_or(EntryError::Form("there is no `query` or `prompt`"))?;
+        let should = entry
+            .should_match()
+            .ok_or(EntryError::Form("`should_trigger` is neither true nor false"))?;
         let beside = about.skill.filter(|_| about.is_beside);
         // A file beside a skill is about that skill, whatever its name was when the file was
         // written.
@@ -171,21 +169,21 @@ impl<'lib> Lab<'lib> {
             }
             Some(Json::String(name)) => vec![name],
             Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
-            Some(_) => return Err(Wrong::Form("the skill is neither a name nor null")),
+            Some(_) => return Err(EntryError::Form("`skill` is neither a name nor null")),
         };
         let mut skills: Vec<&Skill> = names
             .iter()
             .map(|name: &&str| {
                 let own = beside.filter(|it| *it.manifest.name == **name);
                 let skill = own.or_else(|| self.library.get(name));
-                skill.ok_or_else(|| Wrong::Skill((*name).to_owned()))
+                skill.ok_or_else(|| EntryError::Skill((*name).to_owned()))
             })
             .collect::<Result<_, _>>()?;
         if skills.is_empty() {
             skills.extend(about.skill);
         }
         let expected = match (&skills[..], should) {
-            ([], _) => return Err(Wrong::Form("it does not say which `skill` is expected")),
+            ([], _) => return Err(EntryError::Form("it does not say which `skill` is expected")),
             ([first, ..], false) => ExpectedMatch::Not(first),
             (_, true) => ExpectedMatch::AnyOf(skills),
         };

@@ -55,7 +55,7 @@ pub fn library_changes<'lib>(
     let skills = addresses.into_iter().filter_map(|it| {
         let address = it.clone();
         match (old.get(it), new.get(it)) {
-            (Some(before), Some(after)) => changed(address, before, after),
+            (Some(before), Some(after)) => compare(address, before, after),
             (None, Some(skill)) => Some(LibraryChange::Added { address, skill }),
             (Some(skill), None) => Some(LibraryChange::Removed { address, skill }),
             (None, None) => None,
@@ -76,7 +76,7 @@ fn by_address<'lib>(library: &'lib Library, other: &Library) -> BTreeMap<String,
     own.map(|it| (library.address(it), it)).collect()
 }
 
-fn changed<'lib>(
+fn compare<'lib>(
     address: String,
     before: &'lib Skill,
     after: &'lib Skill,

@@ -30,7 +30,7 @@ const TOLD: (Duration, u32) = (Duration::from_secs(60), 500);
 /// Provides the current library. A reload swaps it whole; callers that have the old one keep it.
 #[derive(Debug)]
 pub struct LiveLibrary {
-    held: Arc<LiveState>,
+    state: Arc<LiveState>,
     watcher: Weak<Watcher>,
     /// Ends the watching thread when it is dropped.
     _watching: Option<Sender<()>>,
@@ -62,26 +62,26 @@ impl LiveLibrary {
     /// Loads the library for `options`, and watches it if they say so.
     pub fn start(options: &Options) -> Result<Self, LoadError> {
         if !options.watch {
-            let held = LiveState::new(Library::load(options)?, Watching::Off);
-            return Ok(Self { held, watcher: Weak::new(), _watching: None });
+            let state = LiveState::new(Library::load(options)?, Watching::Off);
+            return Ok(Self { state, watcher: Weak::new(), _watching: None });
         }
         let (follower, library, watching) = Follower::new(options)?;
-        let held = LiveState::new(library, watching);
+        let state = LiveState::new(library, watching);
         let watcher = follower.watcher.as_ref().map_or_else(Weak::new, Arc::downgrade);
-        let started = follower.start(Arc::downgrade(&held)).map_err(LoadError::Watch)?;
-        Ok(Self { held, watcher, _watching: Some(started) })
+        let started = follower.start(Arc::downgrade(&state)).map_err(LoadError::Watch)?;
+        Ok(Self { state, watcher, _watching: Some(started) })
     }
 
     /// Returns the current library.
     pub fn library(&self) -> Arc<Library> {
-        self.held.library()
+        self.state.library()
     }
 
     /// Waits until the library is another than `last`, or for at most `patience`, and returns the
     /// current library.
     pub fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
-        let current = lock(&self.held.current);
-        let waited = self.held.swapped.wait_timeout_while(
+        let current = lock(&self.state.current);
+        let waited = self.state.swapped.wait_timeout_while(
             current,
             patience,
             |current: &mut Arc<Library>| Arc::ptr_eq(current, last),
@@ -91,23 +91,24 @@ impl LiveLibrary {
 
     /// Returns the way in which it learns of changes.
     pub fn watching(&self) -> Watching {
-        lock(&self.held.watching).clone()
+        lock(&self.state.watching).clone()
     }
 
     /// Waits until the way of watching is another than `last`, or for at most `patience`, and
     /// returns the current one.
     pub fn wait_watching(&self, last: &Watching, patience: Duration) -> Watching {
-        let watching = lock(&self.held.watching);
-        let waited =
-            self.held
-                .switched
-                .wait_timeout_while(watching, patience, |watching: &mut Watching| watching == last);
+        let watching = lock(&self.state.watching);
+        let waited = self.state.switched.wait_timeout_while(
+            watching,
+            patience,
+            |watching: &mut Watching| watching == last,
+        );
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
     /// Loads everything anew and returns the library that is current from then on.
     pub fn reload(&self) -> Result<Arc<Library>, LoadError> {
-        self.held.reload()
+        self.state.reload()
     }
 }
 
@@ -138,11 +139,11 @@ impl LiveState {
         let mut is_reloaded = lock(&self.reloading);
         let library = self.library().reload()?;
         *is_reloaded = true;
-        Ok(self.show(library))
+        Ok(self.replace(library))
     }
 
     /// Makes a library the current one.
-    fn show(&self, library: Library) -> Arc<Library> {
+    fn replace(&self, library: Library) -> Arc<Library> {
         let library = Arc::new(library);
         let before = mem::replace(&mut *lock(&self.current), library.clone());
         self.swapped.notify_all();
@@ -159,7 +160,7 @@ struct Follower {
     /// The watcher that reports when and where to scan, unless the system does not support it.
     watcher: Option<Arc<Watcher>>,
     /// The duration of the last full scan.
-    took: Duration,
+    scan_time: Duration,
 }
 
 impl Follower {
@@ -169,23 +170,24 @@ impl Follower {
             Ok(watcher) => (Some(Arc::new(watcher)), None),
             Err(why) => (None, Some(why)),
         };
-        let mut follower = Self { visits: Scanner::new(options)?, watcher, took: Duration::ZERO };
+        let mut follower =
+            Self { visits: Scanner::new(options)?, watcher, scan_time: Duration::ZERO };
         let (gathered, refused) = follower.scan(&TouchedFolders::all());
         let gathered = gathered.expect("whatever is seen first is new");
-        let library = follower.visits.library(gathered, None);
+        let library = follower.visits.assemble(gathered, None);
         let watching = cannot.or(refused).map_or(Watching::Notified, Watching::Polling);
         Ok((follower, library, watching))
     }
 
     /// Runs until the sender is dropped and the watcher is stopped.
-    fn start(self, held: Weak<LiveState>) -> io::Result<Sender<()>> {
+    fn start(self, state: Weak<LiveState>) -> io::Result<Sender<()>> {
         let (watching, ended) = channel::<()>();
         let name = "prowess-watch".to_owned();
-        thread::Builder::new().name(name).spawn(move || self.follow(&held, &ended))?;
+        thread::Builder::new().name(name).spawn(move || self.follow(&state, &ended))?;
         Ok(watching)
     }
 
-    fn follow(mut self, held: &Weak<LiveState>, ended: &Receiver<()>) {
+    fn follow(mut self, state: &Weak<LiveState>, ended: &Receiver<()>) {
         let mut rested = Instant::now();
         loop {
             let mut touched = match self.wait(rested, ended) {
@@ -193,8 +195,8 @@ impl Follower {
                 WatchEvent::Change(touched) => touched,
                 WatchEvent::End => return,
             };
-            let Some(held) = held.upgrade() else { return };
-            let mut is_reloaded = lock(&held.reloading);
+            let Some(state) = state.upgrade() else { return };
+            let mut is_reloaded = lock(&state.reloading);
             let started = Instant::now();
             if mem::take(&mut *is_reloaded) {
                 // The current library is newer than the last scan.
@@ -203,11 +205,11 @@ impl Follower {
             }
             let (gathered, cannot) = self.scan(&touched);
             if let Some(why) = cannot {
-                *lock(&held.watching) = Watching::Polling(why);
-                held.switched.notify_all();
+                *lock(&state.watching) = Watching::Polling(why);
+                state.switched.notify_all();
             }
             if let Some(gathered) = gathered {
-                held.show(self.visits.library(gathered, Some(&held.library())));
+                state.replace(self.visits.assemble(gathered, Some(&state.library())));
             }
             // If changes never stop, scans take at most half of one core.
             rested = Instant::now() + started.elapsed();
@@ -216,14 +218,17 @@ impl Follower {
 
     /// Waits until it is time to scan again.
     fn wait(&self, rested: Instant, ended: &Receiver<()>) -> WatchEvent {
-        let pause = |(least, times): (Duration, u32)| least.max(self.took * times);
         let Some(watcher) = &self.watcher else {
-            return match ended.recv_timeout(pause(POLLED)) {
+            return match ended.recv_timeout(self.pause(POLLED)) {
                 Err(RecvTimeoutError::Timeout) => WatchEvent::Nothing,
                 _ => WatchEvent::End,
             };
         };
-        watcher.wait(pause(if watcher.is_shared() { SHARED } else { TOLD }), rested)
+        watcher.wait(self.pause(if watcher.is_shared() { SHARED } else { TOLD }), rested)
+    }
+
+    fn pause(&self, (least, times): (Duration, u32)) -> Duration {
+        least.max(self.scan_time * times)
     }
 
     /// Scans where something has changed; also returns the reason if the system can no longer
@@ -235,7 +240,7 @@ impl Follower {
         let started = Instant::now();
         let (gathered, watched) = self.visits.scan(touched, self.watcher.as_ref());
         if touched.is_all {
-            self.took = started.elapsed();
+            self.scan_time = started.elapsed();
         }
         let cannot = watched.err();
         // With only some of the watches, changes elsewhere would be missed.

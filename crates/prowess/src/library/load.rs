@@ -1,17 +1,20 @@
 //! Loads a library: scans directories, parses files, and resolves which skill shadows which.
 
 use std::{
+    any::TypeId,
     collections::{HashMap, HashSet},
     ffi::{OsStr, OsString},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io,
     path::{Path, PathBuf},
+    str::Chars,
     sync::{Arc, OnceLock},
 };
 
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    check::validate::{at_load, too_large},
+    check::validate::{check_at_load, too_large},
     finding::{
         Finding, Report, Severity,
         rule::{self, Profile},
@@ -24,8 +27,8 @@ use crate::{
         scan_cache::{CachedSkill, CachedVisit, IndexPlace, ScanCache, digest, state},
         skill::{Home, Origin, Skill},
         source::{
-            At, DiscoveredSkill, Folder, Key, Listing, Scope, Source, VisitMarks, VisitResult,
-            Watcher, reason,
+            DiscoveredSkill, Folder, Key, Listing, Scope, SkillPaths, Source, VisitMarks,
+            VisitResult, Watcher, reason,
         },
     },
 };
@@ -34,7 +37,7 @@ use crate::{
 pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Library, LoadError> {
     require_sources(options)?;
     let (homes, findings) = open(options, None);
-    let (gathered, index) = gathered(&homes, options);
+    let (gathered, index) = scan(&homes, options);
     Ok(assemble(options, &homes, findings, gathered, index, before))
 }
 
@@ -87,7 +90,7 @@ pub(crate) fn assemble(
     left_out.dedup();
     // The first letters of a name decide most comparisons, without accessing the skill.
     let mut made: Vec<(u64, ParsedFile)> =
-        made.into_iter().map(|it| (start(it.name()), it)).collect();
+        made.into_iter().map(|it| (name_prefix(it.name()), it)).collect();
     made.sort_unstable_by(|(a_start, a), (b_start, b)| {
         let names = a_start.cmp(b_start).then_with(|| a.name().cmp(b.name()));
         names.then_with(|| a.rank().cmp(&b.rank()))
@@ -96,31 +99,26 @@ pub(crate) fn assemble(
     let skills = resolve(select(skills, options, &mut findings), &mut findings);
     findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
     let (options, searchable) = (options.clone(), Arc::default());
-    Library { skills, findings, left_out, options, searchable, kept: index }
+    Library { skills, findings, left_out, options, searchable, cached_index: index }
 }
 
 /// Returns the location of the cached index of a library over these homes.
 pub(crate) fn index_place(homes: &[Arc<Home>], options: &Options) -> Option<IndexPlace> {
-    let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
-    let cache = options.cache.as_ref().filter(|_| folders().next().is_some())?.clone();
-    Some(IndexPlace { cache, key: keys(options, folders()).1, is_whole: true })
+    let cache = options.cache.as_ref().filter(|_| folders(homes).next().is_some())?.clone();
+    Some(IndexPlace { cache, key: keys(options, folders(homes)).1, is_whole: true })
 }
 
 /// Scans the sources, using the cache. Also returns the location of the cached index.
-fn gathered(
-    homes: &[Arc<Home>],
-    options: &Options,
-) -> (ScanResult<ParsedFile>, Option<IndexPlace>) {
+fn scan(homes: &[Arc<Home>], options: &Options) -> (ScanResult<ParsedFile>, Option<IndexPlace>) {
     let Options { limits, resources: listing, .. } = options;
-    let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
-    let Some(cache) = options.cache.as_ref().filter(|_| folders().next().is_some()) else {
+    let Some(cache) = options.cache.as_ref().filter(|_| folders(homes).next().is_some()) else {
         let sources: Vec<&dyn Source> = homes.iter().map(|it| &*it.source).collect();
         let made = gather(&sources, limits, *listing, |number, found| {
             ParsedFile::new(number, &homes[number], found, options)
         });
         return (made, None);
     };
-    let (key, index) = keys(options, folders());
+    let (key, index) = keys(options, folders(homes));
     let bytes = cache.read("skills", &key).unwrap_or_default();
     let recall = ScanCache::new(&bytes, cache);
     let gathered = gather_by(homes.len(), limits, |place| {
@@ -132,12 +130,15 @@ fn gathered(
                 ParsedFile::new(number, home, found, options)
             });
         };
-        if let Some(came) = recall.get(place, folder) {
-            let step = match came {
+        if let Some(cached) = recall.get(place, folder) {
+            let step = match cached {
                 CachedVisit::Folders(folders) => FolderContent::Folders(folders),
-                CachedVisit::Skill(kept) => {
-                    FolderContent::Made(ParsedFile::of(number, home, folder.at(path), *kept))
-                }
+                CachedVisit::Skill(skill) => FolderContent::Made(ParsedFile::from_cached(
+                    number,
+                    home,
+                    folder.at(path),
+                    *skill,
+                )),
             };
             return ScannedFolder { step, linked: false, findings: Vec::new() };
         }
@@ -150,15 +151,15 @@ fn gathered(
             recall.keep_folders(place, &seen, folders);
         }
         ScannedFolder::new(visit, |found| {
-            let (at, mut kept) = read(found, &*home.source, options);
-            if is_cacheable && !kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE) {
-                kept.state = state(path, &seen).filter(|_| *listing == Listing::AtOnce);
-                recall.keep_skill(place, &seen, &kept);
+            let (at, mut skill) = read(found, &*home.source, options);
+            if is_cacheable && !skill.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE) {
+                skill.state = state(path, &seen).filter(|_| *listing == Listing::AtOnce);
+                recall.keep_skill(place, &seen, &skill);
             }
-            ParsedFile::of(number, home, at, kept)
+            ParsedFile::from_cached(number, home, at, skill)
         })
     });
-    if let Some(bytes) = recall.renewed(cache.least) {
+    if let Some(bytes) = recall.updated_bytes(cache.least) {
         cache.write("skills", &key, &bytes);
     }
     (gathered, Some(IndexPlace { cache: cache.clone(), key: index, is_whole: true }))
@@ -184,14 +185,11 @@ fn last_good(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Opti
 
 /// Opens the directories. One that cannot be opened is a finding.
 pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Home>>, Vec<Finding>) {
-    let lodge = |source: Arc<dyn Source>, folder: Option<Arc<Folder>>| {
-        Arc::new(Home::new(source, folder, options.limits))
-    };
     let mut findings = Vec::new();
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
     if let Some(watcher) = watcher {
-        paths.iter().for_each(|it| watcher.watch_way(it));
+        paths.iter().for_each(|it| watcher.watch_path(it));
     }
     let allowed = Folder::real_paths(&paths);
     let mut homes: Vec<Arc<Home>> = Vec::new();
@@ -202,7 +200,7 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
             Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
             Ok(folder) => {
                 let folder = Arc::new(folder);
-                homes.push(lodge(folder.clone(), Some(folder)));
+                homes.push(Arc::new(Home::new(folder.clone(), Some(folder), options.limits)));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => findings.push(Finding::new(
@@ -221,12 +219,13 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
             )),
         }
     }
-    homes.extend(options.sources.iter().map(|it| lodge(it.clone(), None)));
+    let others = options.sources.iter();
+    homes.extend(others.map(|it| Arc::new(Home::new(it.clone(), None, options.limits))));
     (homes, findings)
 }
 
 /// Returns the first letters of a name as a number with the same order.
-fn start(name: &str) -> u64 {
+fn name_prefix(name: &str) -> u64 {
     let mut bytes = [0; 8];
     name.bytes().zip(&mut bytes).for_each(|(byte, place)| *place = byte);
     u64::from_be_bytes(bytes)
@@ -246,14 +245,19 @@ pub(crate) struct ParsedFile {
 
 impl ParsedFile {
     fn new(number: usize, home: &Arc<Home>, found: DiscoveredSkill, options: &Options) -> Self {
-        let (at, kept) = read(found, &*home.source, options);
-        Self::of(number, home, at, kept)
+        let (at, skill) = read(found, &*home.source, options);
+        Self::from_cached(number, home, at, skill)
     }
 
-    pub(crate) fn of(number: usize, home: &Arc<Home>, at: At, kept: CachedSkill) -> Self {
+    pub(crate) fn from_cached(
+        number: usize,
+        home: &Arc<Home>,
+        at: SkillPaths,
+        skill: CachedSkill,
+    ) -> Self {
         let scope = home.source.scope();
-        let At { path, real, linked } = at;
-        let CachedSkill { size, modified, resources, manifest, findings, state } = kept;
+        let SkillPaths { path, real, linked } = at;
+        let CachedSkill { size, modified, resources, manifest, findings, state } = skill;
         let skill = manifest.map(|manifest| {
             Arc::new(Skill {
                 manifest,
@@ -261,7 +265,7 @@ impl ParsedFile {
                 resources: resources.map_or_else(OnceLock::new, |it| it.into_boxed_slice().into()),
                 hidden_by: None,
                 home: home.clone(),
-                held: None,
+                pinned_instructions: None,
                 state,
             })
         });
@@ -277,8 +281,8 @@ impl ParsedFile {
     /// paths.
     fn rank(&self) -> (Scope, usize, bool, bool, &OsStr) {
         let folder = self.path.parent().and_then(Path::file_name);
-        let is_guest = folder.is_none_or(|it| it != self.name());
-        (self.scope, self.number, self.linked, is_guest, self.path.as_os_str())
+        let has_other_folder_name = folder.is_none_or(|it| it != self.name());
+        (self.scope, self.number, self.linked, has_other_folder_name, self.path.as_os_str())
     }
 }
 
@@ -287,7 +291,7 @@ pub(crate) fn read(
     found: DiscoveredSkill,
     source: &dyn Source,
     options: &Options,
-) -> (At, CachedSkill) {
+) -> (SkillPaths, CachedSkill) {
     let (mut manifest, mut findings) = manifest(&found, source, options);
     for finding in &mut findings {
         finding.path = found.path.to_path_buf();
@@ -297,8 +301,8 @@ pub(crate) fn read(
         findings.push(finding);
     }
     let DiscoveredSkill { path, real, linked, size, modified, resources, .. } = found;
-    let kept = CachedSkill { size, modified, resources, manifest, findings, state: None };
-    (At { path, real, linked }, kept)
+    let skill = CachedSkill { size, modified, resources, manifest, findings, state: None };
+    (SkillPaths { path, real, linked }, skill)
 }
 
 /// Parses the manifest from the head of a file, or from all of it if the frontmatter is longer.
@@ -320,7 +324,7 @@ fn manifest(
             (second.manifest, second.findings)
         }
         Err(error) => {
-            let message = format!("the file cannot be read to its end: {error}");
+            let message = format!("the file cannot be read completely: {error}");
             let hint = "check the file";
             (
                 None,
@@ -349,7 +353,7 @@ fn read_text(bytes: &[u8], folder: Option<&str>) -> ReadText {
     let reading = SplitDocument::new(&decoded, &mut report);
     let manifest = reading.manifest(folder, &mut report);
     if let Some(manifest) = &manifest {
-        at_load(&reading, manifest, &mut report);
+        check_at_load(&reading, manifest, &mut report);
     }
     let document = &reading.document;
     let is_certain = document.frontmatter.is_some()
@@ -374,7 +378,6 @@ fn select(
     options: &Options,
     findings: &mut Vec<Finding>,
 ) -> Vec<Arc<Skill>> {
-    let among = |name: &str, names: &[String]| names.iter().any(|it| it == name);
     for name in options.include.iter().flatten() {
         if !skills.iter().any(|it| *it.manifest.name == **name) {
             let message = format!("there is no skill `{name}` to include");
@@ -390,7 +393,8 @@ fn select(
     }
     skills.retain(|it| {
         let name = &*it.manifest.name;
-        options.include.as_ref().is_none_or(|it| among(name, it)) && !among(name, &options.exclude)
+        options.include.as_ref().is_none_or(|it| it.iter().any(|it| it == name))
+            && !options.exclude.iter().any(|it| it == name)
     });
     skills
 }
@@ -415,9 +419,9 @@ fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skil
             let scope = skill.origin.scope;
             let is_first = !group[..=number].iter().any(|it| it.origin.scope == scope);
             findings.push(if is_new {
-                hidden(skill, winner, is_first)
+                shadowed_finding(skill, winner, is_first)
             } else {
-                copied(skill, winner)
+                copy_finding(skill, winner)
             });
             // A copy of the same skill is not a second one.
             if is_new {
@@ -432,18 +436,18 @@ fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skil
 
 /// Returns the finding about a shadowed skill; the first of its scope can still be found with the
 /// scope.
-fn hidden(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
+fn shadowed_finding(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
     let (name, path) = (&skill.manifest.name, &skill.origin.path);
     let hint = match is_first {
         true => format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
         false => "rename one of them, or ask for this one by its path".to_owned(),
     };
-    let message = format!("`{name}` is hidden by `{}`", winner.origin.path.display());
+    let message = format!("`{name}` is shadowed by `{}`", winner.origin.path.display());
     Finding::new(&rule::NAME_TAKEN, Severity::Warning, path, message, hint)
 }
 
 /// Returns the finding about a skill that is identical to another.
-fn copied(skill: &Skill, winner: &Skill) -> Finding {
+fn copy_finding(skill: &Skill, winner: &Skill) -> Finding {
     let message = format!("this is a copy of `{}`", winner.origin.path.display());
     Finding::new(
         &rule::SAME_CONTENT,
@@ -472,12 +476,27 @@ fn content(skill: &Skill) -> [u8; 32] {
     digest.finalize().into()
 }
 
+/// Identifies the code that reads files and builds the index. The id of a type differs with the
+/// version and the features of its crate.
+fn code() -> String {
+    let mut hasher = DefaultHasher::new();
+    #[cfg(feature = "yaml")]
+    TypeId::of::<granit_parser::ScanError>().hash(&mut hasher);
+    TypeId::of::<unicode_normalization::Decompositions<Chars<'static>>>().hash(&mut hasher);
+    let libraries = hasher.finish();
+    format!("{} {} {libraries:x}", env!("PROWESS_BUILD"), prowess_frontmatter::CODE)
+}
+
+fn folders(homes: &[Arc<Home>]) -> impl Iterator<Item = &Folder> {
+    homes.iter().filter_map(|it| it.folder.as_deref())
+}
+
 /// Returns the cache keys of a library's visits and of its index. They cover everything that
 /// affects the result, except for the files.
 fn keys<'f>(options: &Options, folders: impl Iterator<Item = &'f Folder>) -> (Key, Key) {
     let Options { limits, resources, profile, include, exclude, .. } = options;
     let mut parts: Vec<Vec<u8>> =
-        vec![env!("PROWESS_BUILD").into(), format!("{limits:?} {resources:?} {profile:?}").into()];
+        vec![code().into(), format!("{limits:?} {resources:?} {profile:?}").into()];
     parts.extend(folders.map(Folder::identity));
     let parts: Vec<&[u8]> = parts.iter().map(|it| &**it).collect();
     let skills = digest(&parts);

@@ -19,7 +19,7 @@ use crate::{
     },
     lock::lock,
     read::{
-        gather::{Place, ScanResult, ScannedFolder, gather_by},
+        gather::{ScanResult, ScannedFolder, SourceFolder, gather_by},
         scan_cache::{ScanCache, state},
         skill::Home,
         source::{Folder, Listing, TouchedFolders, Visit, VisitMarks, VisitResult, Watcher},
@@ -40,13 +40,13 @@ pub(crate) struct Scanner {
 struct KnownVisit {
     /// A hash of the result.
     imprint: u64,
-    came: ScannedFolder<ParsedFile>,
+    result: ScannedFolder<ParsedFile>,
     /// Whether the result may change without an event there, as behind a link.
-    is_loose: bool,
+    is_always_outdated: bool,
     /// Whether something has changed there since.
-    is_doubted: bool,
+    is_outdated: bool,
     /// Whether the current scan has come across it.
-    is_met: AtomicBool,
+    is_visited: AtomicBool,
 }
 
 impl Scanner {
@@ -70,7 +70,7 @@ impl Scanner {
             (is_other || is_changed).then_some(gathered)
         };
         match watcher {
-            Some(watcher) => watcher.during(again.as_deref(), look),
+            Some(watcher) => watcher.watch_during(again.as_deref(), look),
             None => (look(), Ok(())),
         }
     }
@@ -81,7 +81,7 @@ impl Scanner {
     }
 
     /// Builds a library from the results of a scan.
-    pub(crate) fn library(
+    pub(crate) fn assemble(
         &self,
         gathered: ScanResult<ParsedFile>,
         before: Option<&Library>,
@@ -97,24 +97,24 @@ impl Scanner {
         for (home, known) in self.homes.iter().zip(&mut self.known) {
             let Some(folder) = &home.folder else {
                 // Other sources cause no events.
-                known.values_mut().for_each(|it| it.is_doubted = true);
+                known.values_mut().for_each(|it| it.is_outdated = true);
                 continue;
             };
-            let mut doubt = |path: &Path| {
+            let mut mark = |path: &Path| {
                 let known = known.get_mut(path)?;
-                known.is_doubted = true;
+                known.is_outdated = true;
                 again.push(folder.path().join(path));
-                Some(known.came.step.folders().to_vec())
+                Some(known.result.step.folders().to_vec())
             };
             let inside = |path: &Path| path.strip_prefix(folder.path()).ok().map(Path::to_owned);
-            touched.folders.iter().filter_map(|it| inside(it)).for_each(|it| drop(doubt(&it)));
+            touched.folders.iter().filter_map(|it| inside(it)).for_each(|it| drop(mark(&it)));
             let mut entries: Vec<PathBuf> =
                 touched.entries.iter().filter_map(|it| inside(it)).collect();
             while let Some(path) = entries.pop() {
-                entries.extend(doubt(&path).into_iter().flatten());
+                entries.extend(mark(&path).into_iter().flatten());
             }
-            for (path, known) in known.iter_mut().filter(|it| it.1.is_loose) {
-                known.is_doubted = true;
+            for (path, known) in known.iter_mut().filter(|it| it.1.is_always_outdated) {
+                known.is_outdated = true;
                 again.push(folder.path().join(path));
             }
         }
@@ -130,7 +130,7 @@ impl Scanner {
         match is_same {
             true => {
                 let known = self.known.iter_mut().flat_map(HashMap::values_mut);
-                known.for_each(|it| it.is_doubted = true);
+                known.for_each(|it| it.is_outdated = true);
             }
             false => {
                 self.known = homes.iter().map(|_| HashMap::new()).collect();
@@ -149,17 +149,18 @@ impl Scanner {
         let Options { limits, resources: listing, cache, .. } = &self.options;
         let recall = cache.as_ref().map(|it| ScanCache::new(&[], it));
         // New results may have different content at the same path.
-        let homes: Vec<Arc<Home>> = self.homes.iter().map(|it| Arc::new(it.again())).collect();
-        let watched = |it: &Arc<Home>| it.folder.as_ref().map(|it| it.watched_by(watcher));
-        let watched: Vec<Option<Folder>> = homes.iter().map(watched).collect();
+        let homes: Vec<Arc<Home>> =
+            self.homes.iter().map(|it| Arc::new(it.with_empty_caches())).collect();
+        let watched: Vec<Option<Folder>> =
+            homes.iter().map(|it| it.folder.as_ref().map(|it| it.watched_by(watcher))).collect();
         let new: Mutex<Vec<(usize, PathBuf, KnownVisit)>> = Mutex::default();
         let is_other = AtomicBool::new(false);
         let gathered = gather_by(homes.len(), limits, |place| {
             let known = self.known[place.source].get(&place.folder);
             if let Some(known) = known {
-                known.is_met.store(true, Ordering::Relaxed);
-                if !known.is_doubted {
-                    return known.came.clone();
+                known.is_visited.store(true, Ordering::Relaxed);
+                if !known.is_outdated {
+                    return known.result.clone();
                 }
             }
             let mut seen = VisitMarks::default();
@@ -171,33 +172,40 @@ impl Scanner {
                 None => home.source.visit(&place.folder, limits, *listing),
             };
             let imprint = imprint(&visit, &seen);
-            let is_loose = !visit.findings.is_empty() || seen.is_more || seen.marks.is_empty();
-            let came = match known.filter(|it| it.imprint == imprint) {
-                Some(known) => known.came.clone(),
+            let is_always_outdated =
+                !visit.findings.is_empty() || seen.is_more || seen.marks.is_empty();
+            let result = match known.filter(|it| it.imprint == imprint) {
+                Some(known) => known.result.clone(),
                 None => {
                     is_other.store(true, Ordering::Relaxed);
-                    self.made(place, home, visit, &seen, recall.as_ref())
+                    self.make(place, home, visit, &seen, recall.as_ref())
                 }
             };
-            let (is_doubted, is_met) = (false, AtomicBool::new(true));
-            let known = KnownVisit { imprint, came: came.clone(), is_loose, is_doubted, is_met };
+            let (is_outdated, is_visited) = (false, AtomicBool::new(true));
+            let known = KnownVisit {
+                imprint,
+                result: result.clone(),
+                is_always_outdated,
+                is_outdated,
+                is_visited,
+            };
             let mut new = lock(&new);
             new.push((place.source, place.folder.clone(), known));
-            came
+            result
         });
         for (source, folder, known) in new.into_inner().unwrap_or_else(PoisonError::into_inner) {
             self.known[source].insert(folder, known);
         }
         // A folder that is no longer reachable might be different when it comes back.
         for known in &mut self.known {
-            known.retain(|_, it| mem::take(it.is_met.get_mut()));
+            known.retain(|_, it| mem::take(it.is_visited.get_mut()));
         }
         (gathered, is_other.into_inner())
     }
 
-    fn made(
+    fn make(
         &self,
-        place: &Place,
+        place: &SourceFolder,
         home: &Arc<Home>,
         visit: Visit,
         seen: &VisitMarks,
@@ -208,10 +216,11 @@ impl Scanner {
             && self.options.resources == Listing::AtOnce
             && recall.is_some_and(|it| it.is_cacheable(seen));
         ScannedFolder::new(visit, |found| {
-            let (at, mut kept) = read(found, &*home.source, &self.options);
-            let is_unread = kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE);
-            kept.state = (is_cacheable && !is_unread).then(|| state(&place.folder, seen)).flatten();
-            ParsedFile::of(place.source, home, at, kept)
+            let (at, mut cached) = read(found, &*home.source, &self.options);
+            let is_unread = cached.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE);
+            cached.state =
+                (is_cacheable && !is_unread).then(|| state(&place.folder, seen)).flatten();
+            ParsedFile::from_cached(place.source, home, at, cached)
         })
     }
 }

@@ -4,9 +4,9 @@ use std::{fmt, sync::Arc};
 
 use super::{
     Match,
-    keyword::keyword,
+    keyword::match_keywords,
     matches_among,
-    mention::{mentioned, mentions},
+    mention::{mentioned_skills, mentions},
 };
 use crate::{
     index::{Tier, nearest, searchable::CachedMatch},
@@ -26,8 +26,8 @@ pub struct Matching {
     pub strategy: Strategy,
     /// The maximum number of active skills.
     pub max_active: usize,
-    /// The minimum confidence, from 0 to 1; 0.05 by default, so that a skill that is too unlikely
-    /// to be shown in brief is at least named. A mention does not need it.
+    /// The minimum confidence, from 0 to 1; [`DEFAULT_THRESHOLD`](Self::DEFAULT_THRESHOLD), if no
+    /// other is set. A mention does not need it.
     pub threshold: f64,
     /// A custom rule that replaces the strategy.
     pub rule: Option<Arc<dyn Activate>>,
@@ -76,9 +76,16 @@ pub struct Unknown {
     pub nearest: Option<String>,
 }
 
+impl Matching {
+    /// The default minimum confidence: so low that a skill that is too unlikely to be shown in
+    /// brief is at least named.
+    pub const DEFAULT_THRESHOLD: f64 = 0.05;
+}
+
 impl Default for Matching {
     fn default() -> Self {
-        Self { strategy: Strategy::default(), max_active: 3, threshold: 0.05, rule: None }
+        let (strategy, threshold) = (Strategy::default(), Self::DEFAULT_THRESHOLD);
+        Self { strategy, max_active: 3, threshold, rule: None }
     }
 }
 
@@ -110,35 +117,43 @@ pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> 
     let mentions = mentions(library, request);
     let mentioned: Vec<&Skill> =
         mentions.known.iter().map(|at| &*library.skills[*at as usize]).collect();
-    let is_in_use = |skill: &Skill| skill.manifest.is_active();
-    let usable = |skill: &Skill| {
-        let is_mentioned = || mentioned.iter().any(|it| std::ptr::eq(*it, skill));
-        is_in_use(skill)
-            && ((skill.hidden_by.is_none() && !skill.manifest.hides_from_model()) || is_mentioned())
+    let is_usable = |skill: &Skill| {
+        let is_offered = skill.hidden_by.is_none() && !skill.manifest.hides_from_model();
+        skill.manifest.is_active()
+            && (is_offered || mentioned.iter().any(|it| std::ptr::eq(*it, skill)))
     };
     let most = CONSIDERED.max(how.max_active);
     let mut considered = match &how.rule {
         Some(rule) => rule.activate(library, request),
         None if how.strategy == Strategy::Semantic && request.len() <= MEMORABLE => {
-            remembered(library, request, most, || matches_among(library, request, most, usable))
+            cached_matches(library, request, most, || {
+                matches_among(library, request, most, is_usable)
+            })
         }
-        None => matches_by(library, request, how.strategy, most, usable),
+        None => matches_by(library, request, how.strategy, most, is_usable),
     };
-    let is_sure = |it: &Match<'_>| it.tier == Tier::Mentioned || it.confidence >= how.threshold;
-    let active = considered.iter().filter(|it| is_sure(it)).take(how.max_active).copied().collect();
+    let active = considered
+        .iter()
+        .filter(|it| it.tier == Tier::Mentioned || it.confidence >= how.threshold)
+        .take(how.max_active)
+        .copied()
+        .collect();
     considered.truncate(most);
-    let names = || library.skills().filter(|it| is_in_use(it)).map(|it| &*it.manifest.name);
-    let out_of_use = mentioned.iter().filter(|it| !is_in_use(it));
+    let out_of_use = mentioned.iter().filter(|it| !it.manifest.is_active());
     let unknown = mentions
         .unknown
         .into_iter()
         .chain(out_of_use.map(|it| it.manifest.name.to_string()))
-        .map(|name| Unknown { nearest: nearest(&name, names()).map(str::to_owned), name });
+        .map(|name| {
+            let active = library.skills().filter(|it| it.manifest.is_active());
+            let nearest = nearest(&name, active.map(|it| &*it.manifest.name)).map(str::to_owned);
+            Unknown { nearest, name }
+        });
     Activation { active, considered, unknown: unknown.collect() }
 }
 
 /// Returns the cached matches of a request, or else finds them.
-fn remembered<'lib>(
+fn cached_matches<'lib>(
     library: &'lib Library,
     request: &str,
     most: usize,
@@ -148,7 +163,7 @@ fn remembered<'lib>(
         find()
             .into_iter()
             .filter_map(|Match { skill, confidence, score, tier }| {
-                Some(CachedMatch { place: library.place_in(skill)?, confidence, score, tier })
+                Some(CachedMatch { place: library.position_of(skill)?, confidence, score, tier })
             })
             .collect()
     });
@@ -171,18 +186,22 @@ pub fn matches_by<'lib>(
     top: usize,
     wanted: impl Fn(&Skill) -> bool,
 ) -> Vec<Match<'lib>> {
-    let sure = |skill, tier| Match { skill, confidence: 1.0, score: 0.0, tier };
     let mut matches: Vec<Match<'lib>> = match strategy {
         Strategy::Semantic => matches_among(library, request, top, wanted),
-        Strategy::Keyword => keyword(library, request, wanted),
+        Strategy::Keyword => match_keywords(library, request, wanted),
         Strategy::Explicit | Strategy::Model => {
-            let skills = mentioned(library, request).filter(|it| wanted(it));
-            skills.map(|it| sure(it, Tier::Mentioned)).collect()
+            let skills = mentioned_skills(library, request).filter(|it| wanted(it));
+            skills.map(|it| sure_match(it, Tier::Mentioned)).collect()
         }
         Strategy::Always => {
-            library.all().filter(|it| wanted(it)).map(|it| sure(it, Tier::Evidence)).collect()
+            let skills = library.all().filter(|it| wanted(it));
+            skills.map(|it| sure_match(it, Tier::Evidence)).collect()
         }
     };
     matches.truncate(top);
     matches
+}
+
+fn sure_match(skill: &Skill, tier: Tier) -> Match<'_> {
+    Match { skill, confidence: 1.0, score: 0.0, tier }
 }

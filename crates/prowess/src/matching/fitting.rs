@@ -25,7 +25,7 @@ pub fn candidates(library: &Library, request: &str) -> Candidates {
     let found = search::search(&searchable.index, &query, CLOSELY, &[], |_| true);
     let features = rank::features(&searchable.index, &query, &found);
     let found = found.iter().map(|it| it.0).zip(features).collect();
-    Candidates { found, long: query.long() }
+    Candidates { found, long: query.length() }
 }
 
 /// Returns the signals for candidates that were scored and sorted.
@@ -55,7 +55,7 @@ pub fn index_bytes(library: &Library) -> usize {
 /// Returns the stems of the words of a phrase, except for stop words, in order.
 pub fn phrase(text: &str) -> Vec<String> {
     let mut stems = Vec::new();
-    words::each_word(text, |_, word| stems.push(words::stem(word).into_owned()));
+    words::for_each_word(text, |_, word| stems.push(words::stem(word).into_owned()));
     stems
 }
 
@@ -66,16 +66,16 @@ pub fn is_english(stem: &str) -> bool {
 
 /// Returns the distinct stems of a text.
 pub fn stems(text: &str) -> BTreeSet<String> {
-    collected(text, |word| words::stem(word).into_owned())
+    collect_stems(text, |word| words::stem(word).into_owned())
 }
 
 /// Returns the distinct stems of a text in which all words are treated as English: the input of the
 /// table of common words, so that it does not depend on the previous table.
 pub fn english_stems(text: &str) -> BTreeSet<String> {
-    collected(text, |word| words::english(word).into_owned())
+    collect_stems(text, |word| words::english_stem(word).into_owned())
 }
 
-fn collected(text: &str, stem: impl Fn(&str) -> String) -> BTreeSet<String> {
+fn collect_stems(text: &str, stem: impl Fn(&str) -> String) -> BTreeSet<String> {
     let mut stems = BTreeSet::new();
     words::chunks(text, |chunk| {
         words::terms(chunk, |found, word| {

@@ -37,7 +37,7 @@ pub(crate) struct Mentions {
 impl Mentions {
     /// Returns the request without the skills that it mentions and without mail addresses: their
     /// words say nothing about what is wanted.
-    pub(crate) fn rest<'r>(&self, request: &'r str) -> Cow<'r, str> {
+    pub(crate) fn without_mentions<'r>(&self, request: &'r str) -> Cow<'r, str> {
         if self.spans.is_empty() {
             return Cow::Borrowed(request);
         }
@@ -65,25 +65,29 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
             .is_none_or(|c: char| c.is_whitespace() || "([{\"'`,;:".contains(c))
             || (sign == "/" && at > start)
         {
-            mentions.spans.extend(address(request, at).filter(|_| sign == "@"));
+            mentions.spans.extend(mail_address(request, at).filter(|_| sign == "@"));
             continue;
         }
-        let Some(name) = name(&request[at + 1..]) else { continue };
+        let Some(name) = leading_name(&request[at + 1..]) else { continue };
         if seen.len() == MOST {
             break;
         }
         let is_new = !seen.contains(&name);
         seen.extend(is_new.then_some(name));
         // `$HOME` is not a mention of `home`.
-        let is_written = |at: &u32| name.ends_with(&*library.skills[*at as usize].manifest.name);
-        match library.position(name).filter(|at| sign != "$" || is_written(at)) {
+        let known = library.position(name).filter(|at| {
+            sign != "$" || name.ends_with(&*library.skills[*at as usize].manifest.name)
+        });
+        match known {
             Some(skill) => {
                 mentions.spans.push(at..at + 1 + name.len());
                 if !mentions.known.contains(&skill) {
                     mentions.known.push(skill);
                 }
             }
-            None if is_new && is_meant(sign, name) => mentions.unknown.push(name.to_owned()),
+            None if is_new && is_skill_mention(sign, name) => {
+                mentions.unknown.push(name.to_owned());
+            }
             None => {}
         }
     }
@@ -91,7 +95,7 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
 }
 
 /// Returns the skills that a request mentions, in order.
-pub(crate) fn mentioned<'lib>(
+pub(crate) fn mentioned_skills<'lib>(
     library: &'lib Library,
     request: &str,
 ) -> impl Iterator<Item = &'lib Skill> {
@@ -99,7 +103,7 @@ pub(crate) fn mentioned<'lib>(
 }
 
 /// Returns the range of the mail address that has its `@` here.
-fn address(request: &str, at: usize) -> Option<Range<usize>> {
+fn mail_address(request: &str, at: usize) -> Option<Range<usize>> {
     let is_part = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
     let start = request[..at]
         .rfind(|c| !is_part(c))
@@ -109,20 +113,20 @@ fn address(request: &str, at: usize) -> Option<Range<usize>> {
 }
 
 /// Returns the skill that a request invokes, `/name` at its very start, and the text after it.
-pub(crate) fn invoked<'lib, 'r>(
+pub(crate) fn invoked_skill<'lib, 'r>(
     library: &'lib Library,
     request: &'r str,
 ) -> Option<(&'lib Skill, &'r str)> {
     let rest = request.trim_start().strip_prefix('/')?;
-    let name = name(rest)?;
+    let name = leading_name(rest)?;
     let skill = &library.skills[library.position(name)? as usize];
     Some((skill, rest[name.len()..].trim()))
 }
 
 /// Returns the name at the start of a text.
-fn name(rest: &str) -> Option<&str> {
-    let is_part = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
-    let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+fn leading_name(rest: &str) -> Option<&str> {
+    let end =
+        rest.find(|c: char| !c.is_alphanumeric() && !"-_:.".contains(c)).unwrap_or(rest.len());
     // Punctuation at the end of a sentence is not part of a name.
     let name = rest[..end].trim_end_matches([':', '.']);
     let goes_on = rest[name.len()..].starts_with(['/', '\\', '@', '(', '=']);
@@ -130,7 +134,7 @@ fn name(rest: &str) -> Option<&str> {
 }
 
 /// Whether an unknown name was meant to be a skill: `$HOME`, `$5` and `@app.route` were not.
-fn is_meant(sign: &str, name: &str) -> bool {
+fn is_skill_mention(sign: &str, name: &str) -> bool {
     let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_' || c == ':')
         && name.starts_with(|c: char| c.is_alphabetic());
     is_name && (sign != "$" || !name.contains(|c: char| c.is_uppercase() || c == '_'))
@@ -146,28 +150,28 @@ pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool 
     let word = |at: usize| written.get(at).map_or("", |it| it.as_str());
     // `the build skill` is an existing one; `a build skill` is one that the user wants.
     let has_skill = |at: usize, length: usize| {
-        let is_there = at.checked_sub(1).is_none_or(|before| THERE.contains(&word(before)));
-        is_there && matches!(word(at + length), "skill" | "skills")
+        let is_definite = at.checked_sub(1).is_none_or(|before| THERE.contains(&word(before)));
+        is_definite && matches!(word(at + length), "skill" | "skills")
     };
     let is_joined = written.iter().enumerate().any(|(at, chunk)| {
-        let is_it = words.first().is_some_and(|it| chunk.starts_with(it))
+        let is_name = words.first().is_some_and(|it| chunk.starts_with(it))
             && chunk.chars().filter(|it| !JOINTS.contains(it)).eq(squeezed.chars());
-        is_it && (words.len() > 1 || has_skill(at, 1))
+        is_name && (words.len() > 1 || has_skill(at, 1))
     });
-    let is_apart = || {
-        let mut windows = written.windows(words.len().max(1)).enumerate();
-        windows.any(|(at, it)| it == words && (is_all || has_skill(at, words.len())))
-    };
-    is_joined || words.len() > 1 && is_apart()
+    if is_joined || words.len() < 2 {
+        return is_joined;
+    }
+    let mut windows = written.windows(words.len()).enumerate();
+    windows.any(|(at, it)| it == words && (is_all || has_skill(at, words.len())))
 }
 
 /// Returns the skills whose names could be meant, by their positions: they are candidates whatever
 /// their score.
-pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
+pub(crate) fn named_skills(library: &Library, written: &[String]) -> Vec<u32> {
     let mut named = Vec::new();
-    for at in (0..written.len()).filter(|at| library.has_name_from(&written[*at])) {
+    for at in (0..written.len()).filter(|at| library.has_name_starting_with(&written[*at])) {
         let names = (1..=LONGEST_NAME).filter_map(|words| written.get(at..at + words));
-        named.extend(names.filter_map(|words| library.place_of(&words.join("-"))));
+        named.extend(names.filter_map(|words| library.exact_position(&words.join("-"))));
     }
     named.sort_unstable();
     named.dedup();
@@ -176,7 +180,7 @@ pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
 
 /// Returns the words of a request as written, in lower case, except for those in code, paths and
 /// error messages: a name there is not meant as one.
-pub(crate) fn written(request: &str) -> Vec<String> {
+pub(crate) fn written_words(request: &str) -> Vec<String> {
     let mut written = Vec::new();
     let start = &request[..request.floor_char_boundary(16 * 1024)];
     let mut is_fenced = false;

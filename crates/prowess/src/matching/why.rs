@@ -5,7 +5,7 @@ use std::{collections::HashSet, fmt, hash::BuildHasherDefault};
 use crate::{
     index::{
         searchable::{ReplacedPhrase, RequestWord},
-        words::{self, AsIs, Starts, Term, hash},
+        words::{self, IdentityHasher, StemStarts, Term, hash},
     },
     library::Library,
     read::skill::Skill,
@@ -83,20 +83,20 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
     let total: f32 = words.iter().map(|it| it.weight).sum();
     let share = |weight: f32| f64::from(weight / total.max(1e-6)).min(1.0);
     let reason = |it: &RequestWord| {
-        let (_, fields) = found.of(it.term)?;
+        let (_, fields) = found.find(it.term)?;
         Some(Reason { word: it.text.clone(), other_word: None, fields, share: share(it.weight) })
     };
     let mut reasons: Vec<Reason> = words.iter().filter_map(reason).collect();
     // Each word counts once, however often its phrase occurs.
     let mut explained: Vec<Term> = Vec::new();
-    for ReplacedPhrase { said, text, others } in &replaced {
+    for ReplacedPhrase { terms, text, others } in &replaced {
         let own: Vec<&RequestWord> = words
             .iter()
-            .filter(|it| said.contains(&it.term) && !explained.contains(&it.term))
-            .filter(|it| found.of(it.term).is_none())
+            .filter(|it| terms.contains(&it.term) && !explained.contains(&it.term))
+            .filter(|it| found.find(it.term).is_none())
             .collect();
         let other =
-            others.iter().find_map(|(stem, counts)| Some((found.of(Term::of(stem))?, *counts)));
+            others.iter().find_map(|(stem, counts)| Some((found.find(Term::of(stem))?, *counts)));
         let Some(((word, fields), counts)) = other.filter(|_| !own.is_empty()) else { continue };
         let weight: f32 = own.iter().map(|it| it.weight).sum();
         let other_word = Some(word.to_owned());
@@ -106,7 +106,7 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
             fields,
             share: share(weight * counts),
         });
-        explained.extend(said);
+        explained.extend(terms);
     }
     if reasons.is_empty() {
         reasons = parts.iter().filter_map(reason).collect();
@@ -125,7 +125,7 @@ impl FieldWords {
         let body = skill.text().unwrap_or_default();
         let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
         let wanted: Vec<Term> = stems.iter().map(|it| Term::of(it)).collect();
-        let mut starts = Starts::default();
+        let mut starts = StemStarts::default();
         stems.iter().for_each(|it| starts.add(it));
         let parts = [
             (MatchedField::Name, &*manifest.name),
@@ -140,7 +140,7 @@ impl FieldWords {
     }
 
     /// Returns a word as written, and the parts that contain it.
-    fn of(&self, term: Term) -> Option<(&str, Vec<MatchedField>)> {
+    fn find(&self, term: Term) -> Option<(&str, Vec<MatchedField>)> {
         let own = self.0.iter().filter_map(|(field, words)| {
             words.iter().find(|it| it.0 == term).map(|it| (*field, &*it.1))
         });
@@ -150,12 +150,12 @@ impl FieldWords {
 }
 
 /// Returns the wanted terms that a text contains, each with a word for it.
-fn matching_terms(text: &str, wanted: &[Term], starts: &Starts) -> Vec<(Term, String)> {
+fn matching_terms(text: &str, wanted: &[Term], starts: &StemStarts) -> Vec<(Term, String)> {
     // Most words occur many times, and computing their terms takes longer than recognizing them.
-    let mut seen: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
+    let mut seen: HashSet<u64, BuildHasherDefault<IdentityHasher>> = HashSet::default();
     let mut terms: Vec<(Term, String)> = Vec::new();
     words::chunks(text, |chunk| {
-        if starts.allow(chunk) && seen.insert(hash(chunk.as_bytes())) {
+        if starts.allows(chunk) && seen.insert(hash(chunk.as_bytes())) {
             words::terms(chunk, |found, word| {
                 if wanted.contains(&found.term) && !terms.iter().any(|it| it.0 == found.term) {
                     terms.push((found.term, word.to_owned()));
@@ -177,7 +177,7 @@ mod tests {
                     informationen zusammenfassungen doc docs specification spec testing tests ties";
         words::chunks(text, |chunk| {
             words::terms(chunk, |it, word| {
-                let mut starts = Starts::default();
+                let mut starts = StemStarts::default();
                 starts.add(&words::stem(word));
                 for (text, of) in [(text, "all"), (chunk, "one")] {
                     assert_eq!(

@@ -32,44 +32,44 @@ const DEEPEST: usize = 128;
 /// A value that can be encoded as bytes.
 pub(crate) trait Codec: Sized {
     /// Appends the encoded value to `bytes`.
-    fn put(&self, bytes: &mut Vec<u8>);
+    fn encode(&self, bytes: &mut Vec<u8>);
 
     /// Decodes a value from the front of `bytes`; `None` if they encode something else.
-    fn take(bytes: &mut &[u8]) -> Option<Self>;
+    fn decode(bytes: &mut &[u8]) -> Option<Self>;
 }
 
 /// Takes `length` bytes off the front.
-pub(crate) fn slice<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
+pub(crate) fn take_bytes<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
     let (own, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(own)
 }
 
 /// Decodes a string from the front, without copying it.
-pub(crate) fn text<'b>(bytes: &mut &'b [u8]) -> Option<&'b str> {
-    let length = u32::take(bytes)? as usize;
-    str::from_utf8(slice(bytes, length)?).ok()
+pub(crate) fn decode_text<'b>(bytes: &mut &'b [u8]) -> Option<&'b str> {
+    let length = u32::decode(bytes)? as usize;
+    str::from_utf8(take_bytes(bytes, length)?).ok()
 }
 
 /// Appends a string.
-pub(crate) fn put_text(text: &str, bytes: &mut Vec<u8>) {
-    put_length(text.len(), bytes);
+pub(crate) fn encode_text(text: &str, bytes: &mut Vec<u8>) {
+    encode_length(text.len(), bytes);
     bytes.extend_from_slice(text.as_bytes());
 }
 
-fn put_length(length: usize, bytes: &mut Vec<u8>) {
+fn encode_length(length: usize, bytes: &mut Vec<u8>) {
     // No cached value is anywhere near as long; one that were could not be decoded again.
-    u32::try_from(length).unwrap_or(u32::MAX).put(bytes);
+    u32::try_from(length).unwrap_or(u32::MAX).encode(bytes);
 }
 
 macro_rules! numbers {
     ($($number:ty)*) => {$(
         impl Codec for $number {
-            fn put(&self, bytes: &mut Vec<u8>) {
+            fn encode(&self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
             }
 
-            fn take(bytes: &mut &[u8]) -> Option<Self> {
+            fn decode(bytes: &mut &[u8]) -> Option<Self> {
                 let (own, rest) = bytes.split_first_chunk()?;
                 *bytes = rest;
                 Some(Self::from_le_bytes(*own))
@@ -81,12 +81,12 @@ macro_rules! numbers {
 macro_rules! structs {
     ($($name:ty { $($field:ident)* })*) => {$(
         impl Codec for $name {
-            fn put(&self, bytes: &mut Vec<u8>) {
-                $(self.$field.put(bytes);)*
+            fn encode(&self, bytes: &mut Vec<u8>) {
+                $(self.$field.encode(bytes);)*
             }
 
-            fn take(bytes: &mut &[u8]) -> Option<Self> {
-                Some(Self { $($field: Codec::take(bytes)?),* })
+            fn decode(bytes: &mut &[u8]) -> Option<Self> {
+                Some(Self { $($field: Codec::decode(bytes)?),* })
             }
         }
     )*};
@@ -95,12 +95,12 @@ macro_rules! structs {
 macro_rules! choices {
     ($($name:ty { $($variant:ident)* })*) => {$(
         impl Codec for $name {
-            fn put(&self, bytes: &mut Vec<u8>) {
+            fn encode(&self, bytes: &mut Vec<u8>) {
                 bytes.push(*self as u8);
             }
 
-            fn take(bytes: &mut &[u8]) -> Option<Self> {
-                let number = u8::take(bytes)?;
+            fn decode(bytes: &mut &[u8]) -> Option<Self> {
+                let number = u8::decode(bytes)?;
                 [$(Self::$variant),*].into_iter().find(|it| *it as u8 == number)
             }
         }
@@ -133,12 +133,12 @@ choices! {
 }
 
 impl Codec for bool {
-    fn put(&self, bytes: &mut Vec<u8>) {
+    fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.push(u8::from(*self));
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        match u8::take(bytes)? {
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        match u8::decode(bytes)? {
             0 => Some(false),
             1 => Some(true),
             _ => None,
@@ -147,66 +147,66 @@ impl Codec for bool {
 }
 
 impl Codec for usize {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        (*self as u64).put(bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        (*self as u64).encode(bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        Self::try_from(u64::take(bytes)?).ok()
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Self::try_from(u64::decode(bytes)?).ok()
     }
 }
 
 impl Codec for Box<str> {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        put_text(self, bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        encode_text(self, bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        text(bytes).map(Self::from)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        decode_text(bytes).map(Self::from)
     }
 }
 
 impl Codec for String {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        put_text(self, bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        encode_text(self, bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        text(bytes).map(Self::from)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        decode_text(bytes).map(Self::from)
     }
 }
 
 impl Codec for Cow<'static, str> {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        put_text(self, bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        encode_text(self, bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        String::take(bytes).map(Self::Owned)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        String::decode(bytes).map(Self::Owned)
     }
 }
 
 impl Codec for PathBuf {
-    fn put(&self, bytes: &mut Vec<u8>) {
+    fn encode(&self, bytes: &mut Vec<u8>) {
         let own = self.as_os_str().as_bytes();
-        put_length(own.len(), bytes);
+        encode_length(own.len(), bytes);
         bytes.extend_from_slice(own);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        let length = u32::take(bytes)? as usize;
-        Some(OsString::from_vec(slice(bytes, length)?.to_vec()).into())
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let length = u32::decode(bytes)? as usize;
+        Some(OsString::from_vec(take_bytes(bytes, length)?.to_vec()).into())
     }
 }
 
 impl Codec for SystemTime {
-    fn put(&self, bytes: &mut Vec<u8>) {
+    fn encode(&self, bytes: &mut Vec<u8>) {
         let since = self.duration_since(Self::UNIX_EPOCH).unwrap_or_default();
-        (since.as_secs(), since.subsec_nanos()).put(bytes);
+        (since.as_secs(), since.subsec_nanos()).encode(bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        let (seconds, nanoseconds) = <(u64, u32)>::take(bytes)?;
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let (seconds, nanoseconds) = <(u64, u32)>::decode(bytes)?;
         // More would carry into the seconds, which may already be at their maximum.
         let is_part = nanoseconds < 1_000_000_000;
         is_part.then(|| Self::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds)))?
@@ -214,107 +214,107 @@ impl Codec for SystemTime {
 }
 
 impl Codec for [u8; 16] {
-    fn put(&self, bytes: &mut Vec<u8>) {
+    fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(self);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        slice(bytes, 16)?.try_into().ok()
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        take_bytes(bytes, 16)?.try_into().ok()
     }
 }
 
 impl Codec for &'static Rule {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        put_text(self.code, bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        encode_text(self.code, bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        rule(text(bytes)?)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        rule(decode_text(bytes)?)
     }
 }
 
 impl Codec for AllowedTools {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        self.0.put(bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        self.0.encode(bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        Codec::take(bytes).map(Self)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Codec::decode(bytes).map(Self)
     }
 }
 
 impl Codec for Range<usize> {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        (self.start, self.end).put(bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        (self.start, self.end).encode(bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        <(usize, usize)>::take(bytes).map(|(start, end)| start..end)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        <(usize, usize)>::decode(bytes).map(|(start, end)| start..end)
     }
 }
 
 impl<A: Codec, B: Codec> Codec for (A, B) {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        self.0.put(bytes);
-        self.1.put(bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        self.0.encode(bytes);
+        self.1.encode(bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        Some((A::take(bytes)?, B::take(bytes)?))
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Some((A::decode(bytes)?, B::decode(bytes)?))
     }
 }
 
 impl<T: Codec> Codec for Option<T> {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        self.is_some().put(bytes);
-        self.iter().for_each(|it| it.put(bytes));
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        self.is_some().encode(bytes);
+        self.iter().for_each(|it| it.encode(bytes));
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        if bool::take(bytes)? { T::take(bytes).map(Some) } else { Some(None) }
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        if bool::decode(bytes)? { T::decode(bytes).map(Some) } else { Some(None) }
     }
 }
 
 impl Codec for Box<Dialect> {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        (**self).put(bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        (**self).encode(bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        Dialect::take(bytes).map(Self::new)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Dialect::decode(bytes).map(Self::new)
     }
 }
 
 impl<T: Codec> Codec for Box<[T]> {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        put_list(self, bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        encode_list(self, bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        Vec::take(bytes).map(Vec::into_boxed_slice)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Vec::decode(bytes).map(Vec::into_boxed_slice)
     }
 }
 
 impl<T: Codec> Codec for Vec<T> {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        put_list(self, bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        encode_list(self, bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        take_list(bytes, T::take)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        decode_list(bytes, T::decode)
     }
 }
 
-fn put_list<T: Codec>(list: &[T], bytes: &mut Vec<u8>) {
-    put_length(list.len(), bytes);
-    list.iter().for_each(|it| it.put(bytes));
+fn encode_list<T: Codec>(list: &[T], bytes: &mut Vec<u8>) {
+    encode_length(list.len(), bytes);
+    list.iter().for_each(|it| it.encode(bytes));
 }
 
-fn take_list<T>(
+fn decode_list<T>(
     bytes: &mut &[u8],
     mut take: impl FnMut(&mut &[u8]) -> Option<T>,
 ) -> Option<Vec<T>> {
-    let length = u32::take(bytes)? as usize;
+    let length = u32::decode(bytes)? as usize;
     // A forged length must not allocate memory.
     let mut list = Vec::with_capacity(length.min(bytes.len()).min(16));
     for _ in 0..length {
@@ -324,63 +324,63 @@ fn take_list<T>(
 }
 
 impl Codec for Field<'static> {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        self.key.put(bytes);
-        self.value.put(bytes);
-        self.line.put(bytes);
-        self.key_span.put(bytes);
-        self.span.put(bytes);
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        self.key.encode(bytes);
+        self.value.encode(bytes);
+        self.line.encode(bytes);
+        self.key_span.encode(bytes);
+        self.span.encode(bytes);
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        field(bytes, 0)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        decode_field(bytes, 0)
     }
 }
 
 impl Codec for Value<'static> {
-    fn put(&self, bytes: &mut Vec<u8>) {
+    fn encode(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::Empty => bytes.push(0),
             Self::Scalar(Scalar { text, style }) => {
                 bytes.push(1);
-                text.put(bytes);
-                style.put(bytes);
+                text.encode(bytes);
+                style.encode(bytes);
             }
             Self::List(items) => {
                 bytes.push(2);
-                items.put(bytes);
+                items.encode(bytes);
             }
             Self::Map(fields) => {
                 bytes.push(3);
-                fields.put(bytes);
+                fields.encode(bytes);
             }
         }
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        value(bytes, 0)
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        decode_value(bytes, 0)
     }
 }
 
-fn field(bytes: &mut &[u8], depth: usize) -> Option<Field<'static>> {
+fn decode_field(bytes: &mut &[u8], depth: usize) -> Option<Field<'static>> {
     Some(Field {
-        key: Codec::take(bytes)?,
-        value: value(bytes, depth)?,
-        line: Codec::take(bytes)?,
-        key_span: Codec::take(bytes)?,
-        span: Codec::take(bytes)?,
+        key: Codec::decode(bytes)?,
+        value: decode_value(bytes, depth)?,
+        line: Codec::decode(bytes)?,
+        key_span: Codec::decode(bytes)?,
+        span: Codec::decode(bytes)?,
     })
 }
 
-fn value(bytes: &mut &[u8], depth: usize) -> Option<Value<'static>> {
+fn decode_value(bytes: &mut &[u8], depth: usize) -> Option<Value<'static>> {
     if depth > DEEPEST {
         return None;
     }
-    Some(match u8::take(bytes)? {
+    Some(match u8::decode(bytes)? {
         0 => Value::Empty,
-        1 => Value::Scalar(Scalar { text: Codec::take(bytes)?, style: Codec::take(bytes)? }),
-        2 => Value::List(take_list(bytes, |it| value(it, depth + 1))?),
-        3 => Value::Map(take_list(bytes, |it| field(it, depth + 1))?),
+        1 => Value::Scalar(Scalar { text: Codec::decode(bytes)?, style: Codec::decode(bytes)? }),
+        2 => Value::List(decode_list(bytes, |it| decode_value(it, depth + 1))?),
+        3 => Value::Map(decode_list(bytes, |it| decode_field(it, depth + 1))?),
         _ => return None,
     })
 }

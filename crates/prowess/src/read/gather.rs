@@ -53,11 +53,11 @@ pub(crate) fn gather<T: Send>(
 pub(crate) fn gather_by<T: Send>(
     sources: usize,
     limits: &SizeLimits,
-    visit: impl Fn(&Place) -> ScannedFolder<T> + Sync,
+    visit: impl Fn(&SourceFolder) -> ScannedFolder<T> + Sync,
 ) -> ScanResult<T> {
     let mut gathered = ScanResult { made: Vec::new(), left_out: Vec::new(), findings: Vec::new() };
-    let mut places: Vec<Place> = (0..sources)
-        .map(|source| Place { source, folder: PathBuf::new(), depth: 0, links: 0 })
+    let mut places: Vec<SourceFolder> = (0..sources)
+        .map(|source| SourceFolder { source, folder: PathBuf::new(), depth: 0, links: 0 })
         .collect();
     let mut left = MAX_FOLDERS;
     let counter = WorkCounter::begin();
@@ -69,7 +69,7 @@ pub(crate) fn gather_by<T: Send>(
                 Severity::Warning,
                 Path::new(""),
                 format!("there are more than {MAX_FOLDERS} folders; the rest is not searched"),
-                "choose the folders with skills",
+                "configure only directories that contain skills",
             ));
         }
         left -= places.len();
@@ -82,7 +82,7 @@ pub(crate) fn gather_by<T: Send>(
             let deeper = place.depth < limits.depth.min(DEEPEST) && links < 2;
             let step = match step {
                 FolderContent::Folders(folders) if deeper => {
-                    FolderContent::Folders(place.inside(folders, links))
+                    FolderContent::Folders(place.children(folders, links))
                 }
                 FolderContent::Folders(_) | FolderContent::Nothing => FolderContent::Nothing,
                 FolderContent::Made(made) => FolderContent::Made(made),
@@ -105,7 +105,7 @@ pub(crate) fn gather_by<T: Send>(
 }
 
 /// A folder to visit.
-pub(crate) struct Place {
+pub(crate) struct SourceFolder {
     pub(crate) source: usize,
     pub(crate) folder: PathBuf,
     pub(crate) depth: usize,
@@ -113,8 +113,8 @@ pub(crate) struct Place {
     pub(crate) links: usize,
 }
 
-impl Place {
-    fn inside(&self, folders: Vec<PathBuf>, links: usize) -> Vec<Self> {
+impl SourceFolder {
+    fn children(&self, folders: Vec<PathBuf>, links: usize) -> Vec<Self> {
         folders
             .into_iter()
             .map(|folder| Self { source: self.source, folder, depth: self.depth + 1, links })
@@ -188,8 +188,9 @@ fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<
     };
     thread::scope(|scope| {
         // If the system refuses a thread, the existing ones do its work.
-        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
-        let handles: Vec<_> = (1..threads).filter_map(start).collect();
+        let handles: Vec<_> = (1..threads)
+            .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
         mapped.push(work());
         for handle in handles {
             mapped.push(handle.join().expect("a panic in a worker goes on in the caller"));

@@ -9,7 +9,7 @@ const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// Returns why a name cannot be a skill's: as a folder name it would lead elsewhere, or to a
 /// device.
-pub(crate) fn unfit(name: &str) -> Option<String> {
+pub(crate) fn unfit_reason(name: &str) -> Option<String> {
     let normal: String = name.trim().nfkc().collect();
     if normal.contains(|it: char| matches!(it, '\u{2028}' | '\u{2029}') || it.is_control()) {
         Some("the name has line breaks or control characters".to_owned())
@@ -27,13 +27,13 @@ pub(crate) fn unfit(name: &str) -> Option<String> {
 /// Whether Windows treats a name as a device, regardless of its extension.
 fn is_device(name: &str) -> bool {
     let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end();
-    let numbered = || match stem.as_bytes() {
+    let is_numbered = match stem.as_bytes() {
         [a, b, c, b'1'..=b'9'] => {
             [b"com", b"lpt"].iter().any(|it| it.eq_ignore_ascii_case(&[*a, *b, *c]))
         }
         _ => false,
     };
-    DEVICES.iter().any(|it| it.eq_ignore_ascii_case(stem)) || numbered()
+    is_numbered || DEVICES.iter().any(|it| it.eq_ignore_ascii_case(stem))
 }
 
 /// Whether no rule could object to a name, except for reserved words: lowercase ASCII words joined

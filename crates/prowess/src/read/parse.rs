@@ -14,7 +14,7 @@ use prowess_frontmatter::{Block, Document, Field, Quirk, read, split};
 
 use crate::{
     finding::{
-        At, Finding, Report, Severity,
+        Finding, Position, Report, Severity,
         rule::{self, Profile},
     },
     read::manifest::Manifest,
@@ -24,8 +24,8 @@ pub(crate) use self::json::yaml_json;
 pub use self::json::{FrontmatterError, frontmatter_json};
 pub(crate) use self::{
     decode::{DecodedText, Encoding, decode},
-    manifest::{OWN, SPELLINGS, canonical, is_own},
-    repair::requoted,
+    manifest::{SPELLINGS, canonical, is_own},
+    repair::quote_values,
 };
 
 /// The maximum size of a frontmatter, in bytes. The largest of 131,694 real ones has 9 KiB.
@@ -62,7 +62,7 @@ pub(crate) fn instructions<'t>(document: &Document<'t>) -> &'t str {
 
 /// Returns the description in a `METADATA.yml`, which is a frontmatter without delimiters; `None`
 /// if it has none that can be read.
-pub(crate) fn described(bytes: &[u8]) -> Option<Box<str>> {
+pub(crate) fn metadata_description(bytes: &[u8]) -> Option<Box<str>> {
     let decoded = decode(bytes);
     if decoded.invalid.is_some() {
         return None;
@@ -99,7 +99,7 @@ impl<'t> SplitDocument<'t> {
             Some(block) if block.text.len() > MAX_FRONTMATTER => {
                 report.fatal(
                     &rule::FRONTMATTER_TOO_LARGE,
-                    At::line(block.line),
+                    Position::line(block.line),
                     format!(
                         "the frontmatter has {} bytes, more than {MAX_FRONTMATTER}",
                         block.text.len()
@@ -114,17 +114,19 @@ impl<'t> SplitDocument<'t> {
     }
 
     /// Returns the location of a field's value; that of its key if it has none.
-    pub(crate) fn at(&self, field: &Field<'_>) -> At {
-        let Some(block) = self.document.frontmatter else { return At::FILE };
+    pub(crate) fn at(&self, field: &Field<'_>) -> Position {
+        let Some(block) = self.document.frontmatter else { return Position::FILE };
         if field.key_span.is_empty() {
-            return At::line(self.line(field));
+            return Position::line(self.line(field));
         }
         let span = if field.span.is_empty() { &field.key_span } else { &field.span };
-        let Some(before) = block.text.get(..span.start) else { return At::line(self.line(field)) };
+        let Some(before) = block.text.get(..span.start) else {
+            return Position::line(self.line(field));
+        };
         let line_start = before.rfind(['\n', '\r']).map_or(0, |it| it + 1);
         let line = block.line + line_ends(&before[..line_start]);
         let length = block.text.get(span.clone()).unwrap_or("").lines().next().unwrap_or("").len();
-        At::columns(line, span.start - line_start, span.start - line_start + length.max(1))
+        Position::columns(line, span.start - line_start, span.start - line_start + length.max(1))
     }
 
     /// Returns the line of a field's key, counted in the whole text.
@@ -136,10 +138,10 @@ impl<'t> SplitDocument<'t> {
 /// Counts the line ends in a text: LF, CRLF or a lone CR.
 fn line_ends(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let ends = |(at, byte): (usize, &u8)| {
-        *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'))
-    };
-    bytes.iter().enumerate().filter(|it| ends(*it)).count()
+    let ends = bytes.iter().enumerate().filter(|(at, byte)| {
+        **byte == b'\n' || (**byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'))
+    });
+    ends.count()
 }
 
 /// Reads the fields of a frontmatter with the first reader that can.
@@ -155,7 +157,7 @@ fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
         Fault::Unsafe { line, what } => {
             report.fatal(
                 &rule::YAML_UNSAFE,
-                At::line(block.line + line - 1),
+                Position::line(block.line + line - 1),
                 format!("the frontmatter has {what}, which is not supported"),
                 "write the value out, in quotes if it is a string",
             );
@@ -164,13 +166,13 @@ fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
         Fault::NotMap { line } => {
             report.fatal(
                 &rule::YAML_NOT_MAP,
-                At::line(block.line + line - 1),
+                Position::line(block.line + line - 1),
                 "the frontmatter is not a map of `key: value` lines",
                 "begin with `name:` and `description:`",
             );
             None
         }
-        Fault::Invalid { line, what } => repair::repaired(block, line, &what, report),
+        Fault::Invalid { line, what } => repair::repair(block, line, &what, report),
     }
 }
 
@@ -215,19 +217,19 @@ fn note_encoding(decoded: &DecodedText<'_>, document: &Document<'_>, report: &mu
         Encoding::Utf8 => {}
         Encoding::Utf8Bom => report.note(
             &rule::BYTE_ORDER_MARK,
-            At::FILE,
+            Position::FILE,
             || "the file begins with a byte order mark".to_owned(),
             "save it as UTF-8 without one",
         ),
         Encoding::Utf16 => report.note(
             &rule::ENCODING_UTF16,
-            At::FILE,
+            Position::FILE,
             || "the file is UTF-16, which most clients cannot read".to_owned(),
             "save it as UTF-8",
         ),
     }
     if let Some(invalid) = decoded.invalid {
-        let at = At::line(invalid.line);
+        let at = Position::line(invalid.line);
         let message = format!(
             "the text is not valid UTF-8: byte {:#04X} at offset {}",
             invalid.byte, invalid.at
@@ -245,7 +247,7 @@ fn note_encoding(decoded: &DecodedText<'_>, document: &Document<'_>, report: &mu
         let what = if decoded.lone_cr { "a lone CR" } else { "CRLF" };
         report.note(
             &rule::LINE_ENDINGS,
-            At::line(1),
+            Position::line(1),
             || format!("lines end with {what}"),
             "use LF",
         );
@@ -270,7 +272,7 @@ fn note_quirks(document: &Document<'_>, report: &mut Report) {
         };
         report.note(
             &rule::FRONTMATTER_DELIMITER,
-            At::line(line),
+            Position::line(line),
             || message.to_owned(),
             "write `---` alone on its line, the first one in line 1",
         );
@@ -282,13 +284,13 @@ fn note_missing(document: &Document<'_>, report: &mut Report) {
         match quirk {
             Quirk::Unclosed(line) => report.fatal(
                 &rule::FRONTMATTER_UNCLOSED,
-                At::line(*line),
+                Position::line(*line),
                 "the frontmatter that begins here is never closed",
                 "write `---` on its own line after the last field",
             ),
             Quirk::NotFirst(line) => report.fatal(
                 &rule::FRONTMATTER_MISSING,
-                At::line(*line),
+                Position::line(*line),
                 "the frontmatter begins here, after other text",
                 "move it to the start of the file",
             ),
@@ -302,7 +304,7 @@ fn note_missing(document: &Document<'_>, report: &mut Report) {
     };
     report.fatal(
         &rule::FRONTMATTER_MISSING,
-        At::line(1),
+        Position::line(1),
         message,
         "begin with `---`, `name: …`, `description: …`, `---`",
     );

@@ -29,8 +29,8 @@ use crate::{
     finding::Finding,
     lock::lock,
     read::{
-        coded::{Codec, put_text, slice, text},
-        gather::Place,
+        coded::{Codec, decode_text, encode_text, take_bytes},
+        gather::SourceFolder,
         manifest::Manifest,
         skill::{METADATA_FILE, Skill},
         source::{Cache, Folder, Key, Mark, Resource, VisitMarks},
@@ -41,7 +41,7 @@ use crate::{
 /// The cached visits of an earlier scan, and those of the current one.
 pub(crate) struct ScanCache<'b> {
     known: HashMap<(u32, &'b str), CacheEntry<'b>>,
-    new: Mutex<New>,
+    new: Mutex<NewEntries>,
     /// The time when this scan began.
     moment: SystemTime,
     settled: Duration,
@@ -55,7 +55,7 @@ struct CacheEntry<'b> {
 }
 
 #[derive(Default)]
-struct New {
+struct NewEntries {
     entries: Vec<u8>,
     count: usize,
 }
@@ -82,7 +82,7 @@ pub(crate) struct CachedSkill {
 impl<'b> ScanCache<'b> {
     /// Decodes the cache. Invalid entries are ignored.
     pub(crate) fn new(mut bytes: &'b [u8], cache: &Cache) -> Self {
-        let count = u32::take(&mut bytes).unwrap_or_default() as usize;
+        let count = u32::decode(&mut bytes).unwrap_or_default() as usize;
         // A forged number must not allocate memory.
         let mut known = HashMap::with_capacity(count.min(bytes.len() / LEAST));
         while let Some((place, entry)) = entry(&mut bytes) {
@@ -93,20 +93,20 @@ impl<'b> ScanCache<'b> {
     }
 
     /// Returns the cached result for a folder, if everything that was looked at is unchanged.
-    pub(crate) fn get(&self, at: &Place, folder: &Folder) -> Option<CachedVisit> {
+    pub(crate) fn get(&self, at: &SourceFolder, folder: &Folder) -> Option<CachedVisit> {
         let path = at.folder.to_str()?;
         let known = self.known.get(&(at.source as u32, path))?;
         let mut bytes = known.body;
         let mut place = String::with_capacity(128);
-        for _ in 0..u32::take(&mut bytes)? {
-            join(&mut place, path, text(&mut bytes)?);
-            if folder.mark(&place)? != Mark::take(&mut bytes)? {
+        for _ in 0..u32::decode(&mut bytes)? {
+            write_path(&mut place, path, decode_text(&mut bytes)?);
+            if folder.mark(&place)? != Mark::decode(&mut bytes)? {
                 return None;
             }
         }
-        let came = decode_visit(&mut bytes)?;
+        let visit = decode_visit(&mut bytes)?;
         known.is_used.store(true, Ordering::Relaxed);
-        Some(came)
+        Some(visit)
     }
 
     /// Counts the entries that can be decoded.
@@ -115,7 +115,7 @@ impl<'b> ScanCache<'b> {
             .values()
             .filter(|known: &&CacheEntry<'_>| {
                 let bytes = &mut { known.body };
-                <Vec<(Box<str>, Mark)>>::take(bytes).and_then(|_| decode_visit(bytes)).is_some()
+                <Vec<(Box<str>, Mark)>>::decode(bytes).and_then(|_| decode_visit(bytes)).is_some()
             })
             .count()
     }
@@ -128,31 +128,36 @@ impl<'b> ScanCache<'b> {
     }
 
     /// Caches the subfolders of a folder.
-    pub(crate) fn keep_folders(&self, at: &Place, seen: &VisitMarks, folders: &Vec<PathBuf>) {
+    pub(crate) fn keep_folders(
+        &self,
+        at: &SourceFolder,
+        seen: &VisitMarks,
+        folders: &Vec<PathBuf>,
+    ) {
         self.keep(at, seen, FOLDERS, folders);
     }
 
     /// Caches a skill.
-    pub(crate) fn keep_skill(&self, at: &Place, seen: &VisitMarks, kept: &CachedSkill) {
-        self.keep(at, seen, SKILL, kept);
+    pub(crate) fn keep_skill(&self, at: &SourceFolder, seen: &VisitMarks, skill: &CachedSkill) {
+        self.keep(at, seen, SKILL, skill);
     }
 
-    fn keep(&self, at: &Place, seen: &VisitMarks, what: u8, came: &impl Codec) {
+    fn keep(&self, at: &SourceFolder, seen: &VisitMarks, what: u8, visit: &impl Codec) {
         let Some(path) = at.folder.to_str() else { return };
         let mut body = Vec::new();
-        (at.source as u32).put(&mut body);
-        put_text(path, &mut body);
-        seen.marks.put(&mut body);
-        what.put(&mut body);
-        came.put(&mut body);
+        (at.source as u32).encode(&mut body);
+        encode_text(path, &mut body);
+        seen.marks.encode(&mut body);
+        what.encode(&mut body);
+        visit.encode(&mut body);
         let mut new = lock(&self.new);
-        (body.len() as u32).put(&mut new.entries);
+        (body.len() as u32).encode(&mut new.entries);
         new.entries.extend(body);
         new.count += 1;
     }
 
     /// Returns the bytes to write; `None` if little or nothing is new.
-    pub(crate) fn renewed(self, least: usize) -> Option<Vec<u8>> {
+    pub(crate) fn updated_bytes(self, least: usize) -> Option<Vec<u8>> {
         let new = self.new.into_inner().unwrap_or_else(PoisonError::into_inner);
         // The order does not matter: no two entries are for the same folder.
         let known = self.known.into_values().filter(|it| it.is_used.load(Ordering::Relaxed));
@@ -162,7 +167,7 @@ impl<'b> ScanCache<'b> {
             return None;
         }
         let mut bytes = Vec::new();
-        (count as u32).put(&mut bytes);
+        (count as u32).encode(&mut bytes);
         bytes.extend(new.entries);
         old.into_iter().for_each(|it| bytes.extend_from_slice(it));
         Some(bytes)
@@ -175,14 +180,14 @@ const LEAST: usize = 16;
 /// Decodes an entry from the front: its source and folder, and the rest of it.
 fn entry<'b>(bytes: &mut &'b [u8]) -> Option<((u32, &'b str), CacheEntry<'b>)> {
     let start = *bytes;
-    let length = u32::take(bytes)? as usize;
-    let mut body = slice(bytes, length)?;
-    let place = (u32::take(&mut body)?, text(&mut body)?);
+    let length = u32::decode(bytes)? as usize;
+    let mut body = take_bytes(bytes, length)?;
+    let place = (u32::decode(&mut body)?, decode_text(&mut body)?);
     let entry = &start[..start.len() - bytes.len()];
     Some((place, CacheEntry { entry, body, is_used: AtomicBool::new(false) }))
 }
 
-fn join(place: &mut String, folder: &str, path: &str) {
+fn write_path(place: &mut String, folder: &str, path: &str) {
     place.clear();
     place.push_str(folder);
     if !folder.is_empty() && !path.is_empty() {
@@ -196,9 +201,9 @@ const FOLDERS: u8 = 0;
 const SKILL: u8 = 1;
 
 fn decode_visit(bytes: &mut &[u8]) -> Option<CachedVisit> {
-    match u8::take(bytes)? {
-        FOLDERS => Codec::take(bytes).map(CachedVisit::Folders),
-        SKILL => Codec::take(bytes).map(|it| CachedVisit::Skill(Box::new(it))),
+    match u8::decode(bytes)? {
+        FOLDERS => Codec::decode(bytes).map(CachedVisit::Folders),
+        SKILL => Codec::decode(bytes).map(|it| CachedVisit::Skill(Box::new(it))),
         _ => None,
     }
 }
@@ -213,10 +218,10 @@ pub(crate) fn state(folder: &Path, seen: &VisitMarks) -> Option<Key> {
 /// Computes the same for the current state of the files.
 pub(crate) fn state_now(skill: &Skill) -> Option<Key> {
     let folder = skill.home.folder.as_deref()?;
-    let path = folder.within(skill.folder())?;
+    let path = folder.relative(skill.folder())?;
     let mark = |name: &str| {
         let mut place = String::new();
-        join(&mut place, path, name);
+        write_path(&mut place, path, name);
         folder.mark(&place)
     };
     Some(state_of(path, &mark(SKILL_FILE)?, mark(METADATA_FILE)))
@@ -224,9 +229,9 @@ pub(crate) fn state_now(skill: &Skill) -> Option<Key> {
 
 fn state_of(folder: &str, document: &Mark, metadata: Option<Mark>) -> Key {
     let mut bytes = Vec::new();
-    put_text(folder, &mut bytes);
-    document.put(&mut bytes);
-    metadata.put(&mut bytes);
+    encode_text(folder, &mut bytes);
+    document.encode(&mut bytes);
+    metadata.encode(&mut bytes);
     digest(&[&bytes])
 }
 

@@ -10,7 +10,7 @@ use std::{
 use super::{
     manifest::Manifest,
     memo::Memo,
-    parse::{decode, described, instructions},
+    parse::{decode, instructions, metadata_description},
     source::{Folder, Key, Mark, ReadError, Resource, Scope, SizeLimits, Source},
 };
 
@@ -29,7 +29,7 @@ pub struct Skill {
     pub(crate) resources: OnceLock<Box<[Resource]>>,
     pub(crate) home: Arc<Home>,
     /// Instructions that replace those of its file.
-    pub(crate) held: Option<Arc<str>>,
+    pub(crate) pinned_instructions: Option<Arc<str>>,
     /// The key of its text in the index, if its files determine one.
     pub(crate) state: Option<Key>,
 }
@@ -66,7 +66,7 @@ impl Home {
     }
 
     /// Returns the same home with empty caches.
-    pub(crate) fn again(&self) -> Self {
+    pub(crate) fn with_empty_caches(&self) -> Self {
         Self::new(self.source.clone(), self.folder.clone(), self.limits)
     }
 
@@ -101,7 +101,7 @@ impl Skill {
     /// broken or cannot be read is ignored.
     pub(crate) fn description(&self) -> Cow<'_, str> {
         let has_file = self.resources().iter().any(|it| &*it.path == METADATA_FILE);
-        let own = has_file.then(|| described(&self.read(METADATA_FILE).ok()?)).flatten();
+        let own = has_file.then(|| metadata_description(&self.read(METADATA_FILE).ok()?)).flatten();
         own.map_or(Cow::Borrowed(&*self.manifest.description), |it| Cow::Owned(it.into()))
     }
 
@@ -114,8 +114,8 @@ impl Skill {
     /// Does the same, and caches the text until the file changes.
     pub(crate) fn text(&self) -> Result<Arc<str>, ReadError> {
         let (path, read) = (&self.origin.path, || self.read_text().map(Arc::from));
-        let folder = self.home.folder.as_ref().filter(|_| self.held.is_none());
-        match folder.and_then(|it| it.settled(path)) {
+        let folder = self.home.folder.as_ref().filter(|_| self.pinned_instructions.is_none());
+        match folder.and_then(|it| it.settled_mark(path)) {
             Some(mark) if mark.size <= MEMORABLE as u64 => {
                 self.home.texts.try_get((path.clone(), mark), |_| read())
             }
@@ -125,8 +125,8 @@ impl Skill {
 
     /// Does the same, without a cache.
     pub(crate) fn read_text(&self) -> Result<String, ReadError> {
-        if let Some(held) = &self.held {
-            return Ok(held.to_string());
+        if let Some(pinned_instructions) = &self.pinned_instructions {
+            return Ok(pinned_instructions.to_string());
         }
         let bytes = self.home.source.read(&self.origin.path)?;
         let text = decode(&bytes).text;
@@ -141,7 +141,7 @@ impl Skill {
     /// reviewed is what is disclosed.
     #[must_use]
     pub fn holding(&self, instructions: &str) -> Self {
-        Self { held: Some(instructions.into()), state: None, ..self.clone() }
+        Self { pinned_instructions: Some(instructions.into()), state: None, ..self.clone() }
     }
 
     /// Returns the same skill, with its resources listed anew.

@@ -223,7 +223,7 @@ pub struct DiscoveredSkill {
 }
 
 /// The paths of a skill, as in [`DiscoveredSkill`].
-pub(crate) struct At {
+pub(crate) struct SkillPaths {
     pub(crate) path: Arc<Path>,
     pub(crate) real: Option<Arc<Path>>,
     pub(crate) linked: bool,

@@ -9,7 +9,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    let mut hidden = hidden(text).map(|it| it.0).peekable();
+    let mut hidden = hidden_characters(text).map(|it| it.0).peekable();
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let is_hidden = hidden.next_if_eq(&at).is_some();
@@ -29,8 +29,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 /// Removes invisible characters from an untrusted text, and leaves everything else as it is, line
 /// ends included.
 pub fn without_invisible(text: &str) -> Cow<'_, str> {
-    let mut hidden =
-        hidden(text).filter(|it| !matches!(it.1, '\u{A0}' | '\u{2028}' | '\u{2029}')).peekable();
+    let mut hidden = hidden_characters(text)
+        .filter(|it| !matches!(it.1, '\u{A0}' | '\u{2028}' | '\u{2029}'))
+        .peekable();
     if is_plain(text) || hidden.peek().is_none() {
         return Cow::Borrowed(text);
     }
@@ -42,22 +43,22 @@ pub fn without_invisible(text: &str) -> Cow<'_, str> {
 pub fn invisible(text: &str) -> usize {
     match is_plain(text) {
         true => 0,
-        false => hidden(text).filter(|it| it.1 != '\u{A0}').count(),
+        false => hidden_characters(text).filter(|it| it.1 != '\u{A0}').count(),
     }
 }
 
 /// Whether a text has no byte that can begin an invisible character, as nearly every text.
 pub(crate) fn is_plain(text: &str) -> bool {
-    let control = |byte: u8| byte < 32 && !matches!(byte, b'\n' | b'\r' | b'\t');
-    let begins =
-        |byte: u8| matches!(byte, 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1..=0xE3 | 0xEF | 0xF0 | 0xF3);
     // Checking every byte without an early exit can be vectorized by the compiler.
-    !text.bytes().fold(false, |any, byte| any | control(byte) | begins(byte))
+    !text.bytes().fold(false, |any, byte| {
+        any | (byte < 32 && !matches!(byte, b'\n' | b'\r' | b'\t'))
+            | matches!(byte, 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1..=0xE3 | 0xEF | 0xF0 | 0xF3)
+    })
 }
 
 /// Returns the invisible characters of a text that belong to no emoji, flag or script, with their
 /// positions.
-pub(crate) fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
+pub(crate) fn hidden_characters(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut before = '\n';
     let mut flag_end = 0;
     text.char_indices().filter(move |(at, c)| {

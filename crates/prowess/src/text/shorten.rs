@@ -71,12 +71,16 @@ pub fn without_middle(text: &str, bytes: usize) -> Cow<'_, str> {
 
 /// Puts a text on one line of at most so many characters, cut after a word.
 pub fn brief_line(text: &str, characters: usize) -> String {
-    shortened(&one_line(text), characters, |it| it.chars().count()).into_owned()
+    shorten_line(&one_line(text), characters, |it| it.chars().count()).into_owned()
 }
 
 /// Cuts a line after a word so that it measures at most `most`, with `…` in place of the rest. If
 /// not even one word fits, the result is empty.
-pub(crate) fn shortened(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {
+pub(crate) fn shorten_line(
+    line: &str,
+    most: usize,
+    measure: impl Fn(&str) -> usize,
+) -> Cow<'_, str> {
     let whole = measure(line);
     if whole <= most {
         return Cow::Borrowed(line);
@@ -98,19 +102,15 @@ pub(crate) fn shortened(line: &str, most: usize, measure: impl Fn(&str) -> usize
     }
 }
 
-/// Cuts a line as [`shortened`] does, after the last word that leaves it within `most`: with a
+/// Cuts a line as [`shorten_line`] does, after the last word that leaves it within `most`: with a
 /// larger `most`, the line is never shorter.
-pub(crate) fn longest(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {
-    let found = shortened(line, most, &measure);
+pub(crate) fn fit_line(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {
+    let found = shorten_line(line, most, &measure);
     let Cow::Owned(mut best) = found else {
         if !found.is_empty() || line.is_empty() {
             return found;
         }
         return first_word(line, most, &measure);
-    };
-    let fits = |end: usize| {
-        let attempt = format!("{}…", cut(line, end));
-        (measure(&attempt) <= most).then_some(attempt)
     };
     // The ends of words after the part that already fits.
     let known = best.len() - '…'.len_utf8();
@@ -119,15 +119,15 @@ pub(crate) fn longest(line: &str, most: usize, measure: impl Fn(&str) -> usize) 
     let (mut low, mut high, mut step) = (0, ends.len(), 1);
     while low < high {
         let next = (low + step - 1).min(high - 1);
-        match fits(ends[next]) {
-            Some(attempt) => {
-                if attempt.len() > best.len() {
-                    best = attempt;
-                }
-                (low, step) = (next + 1, step * 2);
-            }
-            None => (high, step) = (next, 1),
+        let attempt = format!("{}…", cut(line, ends[next]));
+        if measure(&attempt) > most {
+            (high, step) = (next, 1);
+            continue;
         }
+        if attempt.len() > best.len() {
+            best = attempt;
+        }
+        (low, step) = (next + 1, step * 2);
     }
     Cow::Owned(best)
 }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_line_is_cut_behind_a_word() {
-        let cut = |line: &'static str, most| shortened(line, most, |it| it.chars().count());
+        let cut = |line: &'static str, most| shorten_line(line, most, |it| it.chars().count());
         assert_eq!(cut("one two, three", 14), "one two, three");
         assert_eq!(cut("one two, three", 12), "one two…");
         assert_eq!(cut("one two, three", 4), "one…");

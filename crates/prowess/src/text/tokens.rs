@@ -76,10 +76,11 @@ impl Tokenizer {
     /// those whose vocabulary is not public.
     pub fn for_model(name: &str) -> Self {
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
-        let begins = |start: &str| {
-            name.strip_prefix(start).is_some_and(|it| !it.starts_with(char::is_alphanumeric))
-        };
-        MODELS.iter().find(|it| begins(it.0)).map_or(Self::Estimate, |it| it.1)
+        let model = MODELS.iter().find(|it| {
+            let version = name.strip_prefix(it.0);
+            version.is_some_and(|it| !it.starts_with(char::is_alphanumeric))
+        });
+        model.map_or(Self::Estimate, |it| it.1)
     }
 
     /// Returns the word for it, as in `--json`.

@@ -74,6 +74,51 @@ fn what_is_rendered_has_the_fields_of_the_specification_alone() {
 }
 
 #[test]
+fn every_field_of_a_manifest_is_rendered_and_read_back() {
+    let text = |it: &str| Some(Box::from(it));
+    let list = |it: &str| Box::from([Box::from(it)]);
+    // Without `..`, so that a new field has to be added here.
+    let dialect = Dialect {
+        disable_model_invocation: Some(true),
+        user_invocable: Some(false),
+        argument_hint: text("[file]"),
+        when_to_use: text("before a review"),
+        paths: list("src/*"),
+        context: text("fork"),
+        agent: text("reviewer"),
+        model: text("small"),
+        effort: text("high"),
+        hooks: Some(Value::Map(vec![Field::new("before", Value::from("lint"))])),
+        requires: list("git"),
+        triggers: list("diff"),
+    };
+    let manifest = Manifest {
+        name: "review".into(),
+        description: "Reviews.".into(),
+        license: text("MIT"),
+        compatibility: text("Linux"),
+        metadata: [Field::new("team", Value::from("tools"))].into(),
+        allowed_tools: AllowedTools(list("Read")),
+        version: text("1.2"),
+        author: text("me"),
+        tags: list("code"),
+        kind: Type::Script,
+        status: Some(Status::Draft),
+        source: text("https://example.com/review"),
+        created_by: text("import"),
+        requires_approval: true,
+        dialect: Some(Box::new(dialect)),
+        unknown: [Field::new("x-new", Value::from("kept"))].into(),
+    };
+    let rendered = render(&manifest, "");
+    assert_eq!(unplaced(&parsed(&rendered).0), unplaced(&manifest), "{rendered}");
+    let findings = prowess::check_text(rendered.as_bytes(), None, Profile::Spec);
+    let unknown = findings.iter().filter(|it| it.rule.code == "unknown-field");
+    let unknown: Vec<&str> = unknown.map(|it| &*it.message).collect();
+    assert_eq!(unknown, ["`x-new` is not a field of the specification"]);
+}
+
+#[test]
 fn the_fields_of_a_manifest_are_read_at_the_top_level_and_under_metadata() {
     let at_top = "type: script\nstatus: draft\nversion: '1'\nauthor: me\ntags: [x, y]\nsource: s\n\
                   created_by: c\nrequires_approval: yes\n";

@@ -110,7 +110,7 @@ mod a_confidence_decides_how_much_is_disclosed {
         let text = |it| describer.resolve("one", Some(it)).unwrap().unwrap().text.clone();
         let (brief, full) = (text(0.20), text(0.75));
         assert!(brief.contains("Step 0 ") && !brief.contains("Step 199 "), "{brief}");
-        assert!(brief.contains("cut"), "{brief}");
+        assert!(brief.contains("truncated"), "{brief}");
         assert!(full.contains(&body), "{full}");
     }
 
@@ -851,7 +851,7 @@ mod a_skill_is_told_with_its_arguments_and_files {
         }
         let text = told(&world, None);
         let lines = "- scripts/run.py (script, 1 bytes)\n\
-                     - scripts/schemas/*.xsd (40 files, 80 bytes together)\n";
+                     - scripts/schemas/*.xsd (40 files, 80 bytes in total)\n";
         assert!(text.ends_with(lines), "{text}");
         let library = world.load();
         let used =

@@ -15,10 +15,7 @@ mod nothing_is_scanned_that_nobody_named {
     #[test]
     fn m_01_a_library_without_directories_is_an_error() {
         let error = Library::load(&Options::default()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "no directory is configured: name the directories with skills"
-        );
+        assert_eq!(error.to_string(), "no directories with skills are configured");
         let world = World::new()
             .skill("lies-around", "a")
             .skill_in(".agents/skills", "agents", "b")
@@ -178,7 +175,7 @@ mod the_bundled_skills_are_the_folders_of_the_project {
 
     #[test]
     fn s_10_every_folder_of_skills_is_bundled_without_a_line_of_code() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("skills");
         let names = std::fs::read_dir(&folder).unwrap().map(|it| it.unwrap().file_name());
         let mut folders: Vec<String> = names.map(|it| it.into_string().unwrap()).collect();
         folders.retain(|it| !it.starts_with('.'));

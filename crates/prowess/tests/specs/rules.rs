@@ -32,7 +32,7 @@ mod every_rule_has_a_page {
 
     #[test]
     fn a_rule_has_one_page_and_a_page_one_rule() {
-        let entries = fs::read_dir(root().join("docs/rules")).unwrap();
+        let entries = fs::read_dir(root().join("crates/prowess/rules")).unwrap();
         let pages: BTreeSet<String> =
             entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
         let rules: BTreeSet<String> = RULES.iter().map(|it| format!("{}.md", it.code)).collect();

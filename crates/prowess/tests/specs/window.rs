@@ -493,6 +493,6 @@ mod what_is_too_much_is_cut_and_what_cannot_be_cut_is_refused {
         let history = vec![Message::new(Role::User, "Go on."), called("1")];
         let fitted = super::fitted(&ContextWindow::default(), &prompt(history, Vec::new()));
         assert_eq!(said(&fitted)[1].calls, []);
-        assert_eq!(said(&fitted)[1].content, "[called `look` with {}; there is no result]");
+        assert_eq!(said(&fitted)[1].content, "[called `look` with {}; no result]");
     }
 }

@@ -8,7 +8,7 @@ use prowess::{
 };
 use prowess_runtime::Outcome;
 
-use super::{SkillState, TurnSkills, disclosed};
+use super::{SkillState, TurnSkills, disclosure};
 use crate::{
     event::EventKind,
     middleware::request::{SkillInHistory, Turn},
@@ -27,7 +27,7 @@ pub(super) async fn activate(
     let input = serde_json::from_str::<UseSkillInput>(&call.arguments).map(|it| it.name);
     let skill = shown.library.get(input.as_ref().unwrap_or(name));
     let address = skill.map_or_else(|| name.clone(), |it| shown.library.address(it));
-    turn.activate(name);
+    turn.activate(&address);
     let is_new = {
         let mut state = kept.lock();
         if state.taken.0 != turn.steps() {
@@ -35,14 +35,13 @@ pub(super) async fn activate(
         }
         state.taken.1.take(&address, instructions)
     };
-    let said = |text: String| Outcome { output: Some(text.into()), typed: None, ..outcome.clone() };
     if let Some(place) = place_in_prompt(turn, shown, name, instructions) {
-        return said(format!(
-            "The skill `{name}` is already active: its instructions are {place}."
-        ));
+        let text = format!("The skill `{name}` is already active: its instructions are {place}.");
+        return with_text(outcome, text);
     }
     if !is_new {
-        return said(format!("The skill `{name}` is loaded by another call of this reply."));
+        let text = format!("The skill `{name}` is loaded by another call of this reply.");
+        return with_text(outcome, text);
     }
     if let Err(error) = turn.session.activate(&call.id, &address) {
         turn.note(EventKind::Warned { message: error.to_string() });
@@ -57,13 +56,18 @@ pub(super) async fn activate(
         Some((offer, characters))
     });
     if let Ok(Some((offer, characters))) = offer.await {
-        kept.clean(turn, &offer.name, characters);
+        kept.report_invisible(turn, &offer.name, characters);
         turn.record_skill(SkillInHistory { call_id: call.id.clone(), offer: Arc::new(offer) });
     }
     let text = turn.session.marker().fence(&used.to_string());
     kept.lock().levels.insert(name.clone(), Level::Full);
-    turn.note(disclosed(name, Level::Full.as_str(), "use_skill", &text));
-    said(text)
+    turn.note(disclosure(name, Level::Full.as_str(), "use_skill", &text));
+    with_text(outcome, text)
+}
+
+/// Returns the same outcome with another output.
+fn with_text(outcome: &Outcome, text: String) -> Outcome {
+    Outcome { output: Some(text.into()), typed: None, ..outcome.clone() }
 }
 
 /// Returns the place of a skill's instructions in the last prompt, if they are there.
@@ -75,19 +79,19 @@ fn place_in_prompt(
 ) -> Option<&'static str> {
     let invoked = shown.invoked.as_ref().filter(|it| it.0 == name);
     let opening = turn.session.marker().opening();
-    let heading = |level: &str| format!("{opening}\n{level} Skill: {name}\n");
-    let (matched, told) = (heading("##"), heading("#"));
-    let is_there = |it: &Message| {
+    let in_system = format!("{opening}\n## Skill: {name}\n");
+    let in_result = format!("{opening}\n# Skill: {name}\n");
+    let asked = turn.last_request();
+    let found = asked.messages.iter().find(|it: &&Message| {
         let text = it.content.as_str();
         let has_heading = match it.role {
-            Role::System => text.contains(&matched),
-            _ => text.starts_with(&told),
+            Role::System => text.contains(&in_system),
+            _ => text.starts_with(&in_result),
         };
         let has_all = |instructions: &str| text.contains(instructions.trim_end());
         has_heading && (has_all(instructions) || invoked.is_some_and(|it| has_all(&it.1)))
-    };
-    let asked = turn.last_request();
-    asked.messages.iter().find(|it| is_there(it)).map(|it| match it.role {
+    });
+    found.map(|it| match it.role {
         Role::System => "in the system prompt",
         _ => "above",
     })

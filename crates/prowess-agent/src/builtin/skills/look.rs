@@ -6,7 +6,7 @@ use prowess::{
     Choice, ChosenSkill, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
     Type, Unknown, UsedSkill, choose, did_you_mean, invisible, request, why,
 };
-use prowess_runtime::{Authorizer, skill::Active};
+use prowess_runtime::Authorizer;
 
 use super::{SkillOptions, SkillState};
 use crate::{
@@ -24,7 +24,7 @@ pub(super) struct HistoryMatches {
     pub(super) offers: Vec<(Offer, &'static str)>,
     pub(super) invoked: Option<(String, String)>,
     pub(super) stood: Vec<Arc<EarlierSkill>>,
-    /// The skills that are disclosed in full, as the library names them.
+    /// The skills whose instructions are in the conversation, as the library names them.
     active: Vec<String>,
     /// The skills that could not be read.
     failed: Vec<String>,
@@ -52,7 +52,7 @@ const MAX_AGAIN: usize = 10;
 
 /// Chooses skills for a history. An activated skill whose instructions are still there is not
 /// disclosed again; one whose instructions are gone is, unless it was too long ago.
-pub(super) fn looked_up(
+pub(super) fn choose_skills(
     library: &Library,
     history: &[Message],
     how: &SkillOptions,
@@ -60,17 +60,18 @@ pub(super) fn looked_up(
     taken: &[(String, String)],
     before: &[Arc<EarlierSkill>],
 ) -> HistoryMatches {
-    let explicit = || Matching { strategy: Strategy::Explicit, rule: None, ..how.matching.clone() };
-    let matching = if how.matched { how.matching.clone() } else { explicit() };
+    let matching = match how.matched {
+        true => how.matching.clone(),
+        false => Matching { strategy: Strategy::Explicit, rule: None, ..how.matching.clone() },
+    };
     let mut choice = choose(library, history, &matching, how.thresholds);
     let mut looked = HistoryMatches::default();
     let mut again: Vec<&Path> = Vec::new();
-    let is_lost = |call: &str| results(history, call).next().is_none();
-    let lost = taken.iter().filter(|it| is_lost(&it.0)).count();
+    let lost = taken.iter().filter(|it| is_lost(history, &it.0)).count();
     looked.passed_over = lost.saturating_sub(MAX_AGAIN);
     let mut passed_over = looked.passed_over;
     for (call, name) in taken {
-        if passed_over > 0 && is_lost(call) {
+        if passed_over > 0 && is_lost(history, call) {
             passed_over -= 1;
             continue;
         }
@@ -127,6 +128,11 @@ impl EarlierSkill {
         let is_it = self.told.call_id == call && self.source == source;
         is_it && results(history, call).any(|it| it == self.result)
     }
+}
+
+/// Whether the result of a call is no longer in a history.
+fn is_lost(history: &[Message], call: &str) -> bool {
+    results(history, call).next().is_none()
 }
 
 fn results<'h>(history: &'h [Message], call: &'h str) -> impl Iterator<Item = &'h str> {
@@ -211,26 +217,21 @@ impl HistoryMatches {
                 }
             }
         }
-        let level = |path: &Path| {
-            let chosen = choice.skills.iter().find(|it| it.skill.is_at(path));
-            chosen.map(|it| it.level.as_str().to_owned())
-        };
         self.scores = choice
             .considered
             .iter()
             .map(|it| {
-                let level = level(&it.skill.origin.path);
+                let chosen =
+                    choice.skills.iter().find(|its| its.skill.is_at(&it.skill.origin.path));
+                let level = chosen.map(|it| it.level.as_str().to_owned());
                 // Giving the evidence requires reading the skill, which only pays off for disclosed
                 // ones.
                 let reasons = level.as_ref().zip(query.as_deref());
                 let reasons =
                     reasons.map(|(_, query)| why(library, query, it.skill)).unwrap_or_default();
                 let words = reasons.into_iter().map(|it| it.word);
-                let is_invoked = |chosen: &&ChosenSkill<'_>| {
-                    chosen.arguments.is_some() && std::ptr::eq(chosen.skill, it.skill)
-                };
                 let by_name = match it.tier {
-                    Tier::Mentioned if choice.skills.iter().any(|it| is_invoked(&it)) => {
+                    Tier::Mentioned if chosen.is_some_and(|it| it.arguments.is_some()) => {
                         Some("it is invoked".to_owned())
                     }
                     Tier::Mentioned => Some("it is mentioned".to_owned()),
@@ -285,7 +286,7 @@ impl HistoryMatches {
             turn.note(EventKind::Warned { message });
         }
         for (skill, characters) in &self.invisible {
-            kept.clean(turn, skill, *characters);
+            kept.report_invisible(turn, skill, *characters);
         }
         for (offer, by) in &self.offers {
             let (level, text) = match offer.contents.first() {
@@ -293,18 +294,9 @@ impl HistoryMatches {
                 None => (Level::Metadata, ""),
             };
             kept.disclose(turn, &offer.name, level, by, text);
-            if offer.priority != Priority::Inactive {
-                turn.activate(&offer.name);
-            }
         }
-        for EarlierSkill { told, .. } in self.stood.iter().map(|it| &**it) {
-            turn.activate(&told.offer.name);
-            turn.record_skill(told.clone());
-        }
-        let active = Active::new(Arc::new(library.clone()));
-        for address in &self.active {
-            active.activate(address);
-        }
-        turn.go_by(Arc::new(active));
+        self.stood.iter().for_each(|it| turn.record_skill(it.told.clone()));
+        turn.look_up_skills_in(library.clone());
+        self.active.iter().for_each(|it| turn.activate(it));
     }
 }

@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     commands::{count, finding_json},
-    diff::{diff, for_file, for_terminal, head},
+    diff::{diff, diff_head, for_file, for_terminal},
     host,
     printer::Printer,
     safe, trust,
@@ -92,7 +92,7 @@ pub(super) struct FixedFile {
 
 /// Fixes every file with findings; files without a result are left out. For people, a change of all
 /// line ends is one line of the diff.
-pub(super) fn all(
+pub(super) fn fix_files(
     args: &FixArgs,
     checked: &CheckResult,
     profile: Profile,
@@ -106,31 +106,32 @@ pub(super) fn all(
     let history = host::history().map(ChangeHistory::of_one_command);
     let history = history.as_ref();
     let here = env::current_dir().map(|it| trust::project_of(&it)).unwrap_or_default();
-    let is_here = |it: &CheckedFile| {
-        let path = it.real.as_deref().unwrap_or(&it.path);
-        fs::canonicalize(path).is_ok_and(|it| it.starts_with(&here))
-    };
     let fixed = checked.files.iter().filter_map(|file| {
         let found = found.remove(&*file.path)?;
-        let group = history.and_then(ChangeHistory::group).filter(|_| !is_here(file));
+        let real = fs::canonicalize(file.real.as_deref().unwrap_or(&file.path));
+        let is_here = real.is_ok_and(|it| it.starts_with(&here));
+        let group = history.and_then(ChangeHistory::group).filter(|_| !is_here);
         let undone_by = group.map(str::to_owned);
         let mut fixed = FixedFile { path: file.path.clone(), undone_by, ..FixedFile::default() };
         let fixing = FileFix { args, file, found, profile, limits, for_people, history };
         fixed.error = fixing.run(&checked.roots, &mut fixed).err();
-        fixed.says_something().then_some(fixed)
+        fixed.has_result().then_some(fixed)
     });
     fixed.collect()
 }
 
 /// Removes the fixed findings.
-pub(super) fn remaining(findings: &mut Vec<Finding>, files: &[FixedFile]) {
-    let key = |it: &Finding| (it.path.clone(), it.rule.code, it.line, it.message.clone());
-    let fixed: HashSet<_> = files.iter().flat_map(|it| &it.findings).map(key).collect();
-    findings.retain(|it| !fixed.contains(&key(it)));
+pub(super) fn remove_fixed(findings: &mut Vec<Finding>, files: &[FixedFile]) {
+    let fixed: HashSet<_> = files.iter().flat_map(|it| &it.findings).map(key_of).collect();
+    findings.retain(|it| !fixed.contains(&key_of(it)));
+}
+
+fn key_of(it: &Finding) -> (&Path, &str, Option<usize>, &str) {
+    (&it.path, it.rule.code, it.line, &it.message)
 }
 
 impl FixedFile {
-    fn says_something(&self) -> bool {
+    fn has_result(&self) -> bool {
         !self.findings.is_empty() || !self.left.is_empty() || self.error.is_some()
     }
 
@@ -156,7 +157,7 @@ impl FixedFile {
 
 /// Notes how many findings `--fix` would fix, including hidden ones, and how names are changed,
 /// unless that was requested.
-pub(super) fn offer(
+pub(super) fn note_fixes(
     args: &FixArgs,
     checked: &CheckResult,
     profile: Profile,
@@ -164,10 +165,9 @@ pub(super) fn offer(
     printer: &mut Printer,
 ) {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    let shown = || checked.findings.iter().filter(|it| it.severity >= least);
     if !args.fix && checked.findings.iter().any(|it| has_fix(it.rule, profile)) {
         let args = FixArgs { fix: true, dry_run: true, rename: None };
-        let fixed = all(&args, checked, profile, limits, true);
+        let fixed = fix_files(&args, checked, profile, limits, true);
         let fixed: Vec<&Finding> = fixed.iter().flat_map(|it| &it.findings).collect();
         let hidden = fixed.iter().filter(|it| it.severity < least).count();
         let hidden = match hidden {
@@ -180,17 +180,22 @@ pub(super) fn offer(
             printer.note(&format!("{findings}{hidden} can be fixed safely: `--fix --dry-run` shows the changes, `--fix` makes them"));
         }
     }
-    let asks_for = |it: Rename| shown().any(|finding| it.rules().contains(&finding.rule.code));
-    if args.rename.is_none() && asks_for(Rename::Folder) {
-        printer.note("`--fix --rename folder` renames folders after their skills, `--fix --rename name` skills after their folders");
+    let shown = checked.findings.iter().filter(|it| it.severity >= least && args.rename.is_none());
+    let codes: Vec<&str> = shown.map(|it| it.rule.code).collect();
+    if Rename::Folder.rules().iter().any(|it| codes.contains(it)) {
+        printer.note("`--fix --rename folder` renames folders to match their skills, `--fix --rename name` renames skills to match their folders");
     }
-    if args.rename.is_none() && asks_for(Rename::Lowercase) {
+    if Rename::Lowercase.rules().iter().any(|it| codes.contains(it)) {
         printer.note("`--fix --rename lowercase` makes names and their folders lowercase, with hyphens for all other characters");
     }
 }
 
 /// Prints the changes and their result.
-pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -> Result<()> {
+pub(super) fn print_changes(
+    args: &FixArgs,
+    files: &[FixedFile],
+    printer: &mut Printer,
+) -> Result<()> {
     for file in files.iter().filter(|it| !it.diff.is_empty()) {
         let is_read = printer.is_terminal || printer.colored;
         let diff =
@@ -239,7 +244,7 @@ struct FileFix<'f> {
 impl FileFix<'_> {
     fn run(&self, roots: &[PathBuf], fixed: &mut FixedFile) -> Result<()> {
         let cannot = || format!("cannot fix `{}`", self.file.path.display());
-        let real = self.real();
+        let real = self.real_path();
         let (root, inside) = roots
             .iter()
             .find_map(|root| Some((root, real.strip_prefix(root).ok()?)))
@@ -250,18 +255,20 @@ impl FileFix<'_> {
         findings.iter_mut().for_each(|it| it.path.clone_from(&self.file.path));
         fixed.left = left;
         let named = match self.args.rename {
-            Some(Rename::Name) if self.is_asked_for() => Some(self.named_by_folder(&after)),
-            Some(Rename::Lowercase) if self.is_asked_for() => Some(self.named_lowercase(&after)),
+            Some(Rename::Name) if self.is_asked_for() => Some(self.with_folder_name(&after)),
+            Some(Rename::Lowercase) if self.is_asked_for() => {
+                Some(self.with_lowercase_name(&after))
+            }
             _ => None,
         };
         let named = named.transpose();
         if let Ok(Some(named)) = &named {
             after.clone_from(named);
-            findings.extend(self.cleared());
+            findings.extend(self.cleared_findings());
         }
         if after != before {
             if !self.args.dry_run {
-                let kept = self.keep(&before, &after);
+                let kept = self.record(&before, &after);
                 let written = root.rewrite(inside, &before, &after);
                 if let (Err(_), Some((history, time))) = (&written, kept) {
                     history.forget(time);
@@ -271,7 +278,7 @@ impl FileFix<'_> {
             fixed.diff = self.diff(&before, &after, &findings);
         }
         fixed.findings = findings;
-        if let Some((from, to)) = self.renaming(inside, &after) {
+        if let Some((from, to)) = self.path_to_rename(inside, &after) {
             let folder = self.file.path.parent().unwrap_or(Path::new(""));
             let new = match from == inside {
                 true => folder.join(&to),
@@ -283,22 +290,22 @@ impl FileFix<'_> {
                 false => new.join(real.file_name().unwrap_or_default()),
             });
             if matches!(named, Ok(None)) {
-                fixed.findings.extend(self.cleared());
+                fixed.findings.extend(self.cleared_findings());
             }
         }
         named.map(drop)
     }
 
     /// Records the content of the file for `prowess undo`, if there is a history.
-    fn keep(&self, before: &[u8], after: &[u8]) -> Option<(&ChangeHistory, u64)> {
-        let (history, path) = (self.history?, fs::canonicalize(self.real()).ok()?);
+    fn record(&self, before: &[u8], after: &[u8]) -> Option<(&ChangeHistory, u64)> {
+        let (history, path) = (self.history?, fs::canonicalize(self.real_path()).ok()?);
         let mode = fs::metadata(&path).ok()?.permissions().mode();
         let time = history.keep(&path, Some((before, mode)), after).ok()?;
         Some((history, time))
     }
 
     /// Returns the path of the file with all links resolved.
-    fn real(&self) -> &Path {
+    fn real_path(&self) -> &Path {
         self.file.real.as_deref().unwrap_or(&self.file.path)
     }
 
@@ -316,7 +323,7 @@ impl FileFix<'_> {
     }
 
     /// Returns the findings that a renaming clears.
-    fn cleared(&self) -> impl Iterator<Item = Finding> {
+    fn cleared_findings(&self) -> impl Iterator<Item = Finding> {
         let rename = self.args.rename;
         self.found
             .iter()
@@ -325,27 +332,28 @@ impl FileFix<'_> {
     }
 
     /// Returns the text with the name of its folder.
-    fn named_by_folder(&self, bytes: &[u8]) -> Result<Vec<u8>> {
-        let folder = folder_name(self.real()).unwrap_or_default().to_string_lossy();
-        self.named(bytes, &folder)
+    fn with_folder_name(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let folder = folder_name(self.real_path()).unwrap_or_default().to_string_lossy();
+        self.with_name(bytes, &folder)
     }
 
     /// Returns the text with its name in lowercase letters and digits joined by hyphens, unless
     /// another folder has that name.
-    fn named_lowercase(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+    fn with_lowercase_name(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let manifest = parse(bytes, None, Profile::Lenient).manifest;
         let name = lowercase(manifest.as_ref().map_or("", |it| &it.name));
-        let folder = self.real().parent().unwrap_or(Path::new("")).with_file_name(&name);
-        if folder_name(self.real()) != Some(OsStr::new(&name)) && folder.symlink_metadata().is_ok()
+        let folder = self.real_path().parent().unwrap_or(Path::new("")).with_file_name(&name);
+        if folder_name(self.real_path()) != Some(OsStr::new(&name))
+            && folder.symlink_metadata().is_ok()
         {
             let (path, folder) = (self.file.path.display(), folder.display());
             let cannot = format!("cannot rename the skill in `{path}` to `{name}`");
             return Err(anyhow!("`{folder}` is already there").context(cannot));
         }
-        self.named(bytes, &name)
+        self.with_name(bytes, &name)
     }
 
-    fn named(&self, bytes: &[u8], name: &str) -> Result<Vec<u8>> {
+    fn with_name(&self, bytes: &[u8], name: &str) -> Result<Vec<u8>> {
         let path = self.file.path.display();
         let cannot = || format!("cannot rename the skill in `{path}` to `{name}`");
         self.refuse_link().and_then(|()| check_name(name)).with_context(cannot)?;
@@ -354,13 +362,13 @@ impl FileFix<'_> {
     }
 
     /// Returns the path to rename, relative to the root, and its new name.
-    fn renaming(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
+    fn path_to_rename(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
         let rename = self.args.rename.filter(|_| self.is_asked_for())?;
         if rename == Rename::File {
             return Some((inside.to_owned(), SKILL_FILE.to_owned()));
         }
         let name = parse(bytes, None, Profile::Lenient).manifest?.name;
-        let is_other = folder_name(self.real()) != Some(OsStr::new(&*name));
+        let is_other = folder_name(self.real_path()) != Some(OsStr::new(&*name));
         (rename != Rename::Name && is_other).then_some((inside.parent()?.to_owned(), name.into()))
     }
 
@@ -387,27 +395,27 @@ impl FileFix<'_> {
     fn refuse_link(&self) -> Result<()> {
         let shown = folder_name(&self.file.path);
         let is_linked =
-            self.file.linked || shown.is_some_and(|it| Some(it) != folder_name(self.real()));
+            self.file.linked || shown.is_some_and(|it| Some(it) != folder_name(self.real_path()));
         if is_linked { Err(anyhow!("it is a link")) } else { Ok(()) }
     }
 
     /// Returns the diff of the text.
     fn diff(&self, before: &[u8], after: &[u8], findings: &[Finding]) -> String {
-        let has = |code: &str| findings.iter().any(|it| it.rule.code == code);
+        let codes: Vec<&str> = findings.iter().map(|it| it.rule.code).collect();
         let path = self.file.path.to_string_lossy();
         let path = safe::line(&path);
         let mut before = String::from_utf8_lossy(before);
         let after = String::from_utf8_lossy(after);
         let mut notes = String::new();
-        if has("encoding-utf16") {
+        if codes.contains(&"encoding-utf16") {
             before.clone_from(&after);
             notes.push_str("\\ UTF-16 becomes UTF-8\n");
-        } else if self.for_people && has("line-endings") {
+        } else if self.for_people && codes.contains(&"line-endings") {
             before = before.replace('\r', "\n").into();
             notes.push_str("\\ lines end with LF\n");
         }
         match diff(&path, &before, &after, AROUND) {
-            text if text.is_empty() => head(&path) + &notes,
+            text if text.is_empty() => diff_head(&path) + &notes,
             text => text + &notes,
         }
     }

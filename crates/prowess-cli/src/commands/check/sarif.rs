@@ -16,8 +16,8 @@ const ROOT: &str = "%SRCROOT%";
 
 /// Returns the log of the findings. Paths are relative to `root`.
 pub(super) fn log(findings: &[Finding], profile: Profile, root: &Path) -> Json {
-    let is_broken = |rule: &Rule| findings.iter().any(|it| std::ptr::eq(it.rule, rule));
-    let rules: Vec<&Rule> = RULES.iter().copied().filter(|it| is_broken(it)).collect();
+    let mut rules: Vec<&Rule> = RULES.to_vec();
+    rules.retain(|rule| findings.iter().any(|it| std::ptr::eq(it.rule, *rule)));
     let mut seen = HashMap::new();
     let results: Vec<Json> =
         findings.iter().map(|it| result(it, &rules, root, &mut seen)).collect();

@@ -19,16 +19,16 @@ use crate::{
 };
 
 /// Returns the folder of the skill at a path, or of a name in the working directory.
-pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, CliError> {
+pub(super) fn skill_folder(name: &str, global: &Global) -> Result<Option<PathBuf>, CliError> {
     let path = absolute(&context::resolve(&Directory::new(name), global)).unwrap_or_default();
     let folder = if path.is_file() { path.parent().unwrap_or(&path) } else { &path };
     match (folder.is_dir(), is_path(name)) {
         (true, _) if has_document(folder) => Ok(Some(folder.to_owned())),
         (_, false) => Ok(None),
-        (true, true) => Err(CliError::typed(format!("`{name}` has no `SKILL.md`"))),
+        (true, true) => Err(CliError::invalid_input(format!("`{name}` has no `SKILL.md`"))),
         (false, true) => {
             let hint = "name the folder of a skill, or a skill in a directory that a client reads";
-            Err(CliError::typed(format!("there is no `{name}`")).hint(hint))
+            Err(CliError::invalid_input(format!("there is no `{name}`")).hint(hint))
         }
     }
 }
@@ -48,45 +48,43 @@ fn has_document(folder: &Path) -> bool {
 
 /// Returns the named skills: those in a folder for a path, otherwise those of a name, or in folders
 /// of that name.
-pub(super) fn chosen<'a>(
+pub(super) fn find_skills<'a>(
     checkup: &'a Checkup,
     name: &str,
     folder: Option<&Path>,
 ) -> Result<Vec<&'a ExaminedSkill>, CliError> {
-    let named = |it: &ExaminedSkill| it.name == name;
-    let called = |it: &ExaminedSkill| folder_name(&it.path) == Some(name);
-    let inside = |it: &ExaminedSkill| folder.is_some() && it.path.parent() == folder;
-    let ways: [&dyn Fn(&ExaminedSkill) -> bool; 3] = match is_path(name) {
-        true => [&inside; 3],
-        false => [&named, &called, &inside],
-    };
-    let found = ways
-        .into_iter()
-        .map(|is_it: &dyn Fn(&ExaminedSkill) -> bool| -> Vec<&'a ExaminedSkill> {
-            checkup.skills.iter().filter(|it| is_it(it)).collect()
-        })
-        .find(|it| !it.is_empty());
-    found.ok_or_else(|| missing(checkup, name, folder))
+    let mut found: Vec<&ExaminedSkill> = Vec::new();
+    if !is_path(name) {
+        found.extend(checkup.skills.iter().filter(|it| it.name == name));
+    }
+    if found.is_empty() && !is_path(name) {
+        found.extend(checkup.skills.iter().filter(|it| folder_name(&it.path) == Some(name)));
+    }
+    if found.is_empty() && folder.is_some() {
+        found.extend(checkup.skills.iter().filter(|it| it.path.parent() == folder));
+    }
+    if found.is_empty() { Err(missing_skill(checkup, name, folder)) } else { Ok(found) }
 }
 
 /// Returns the error that there is no such skill, with the reason.
-fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> CliError {
+fn missing_skill(checkup: &Checkup, name: &str, folder: Option<&Path>) -> CliError {
     if let Some(finding) = checkup.findings.iter().find(|it: &&Finding| match folder {
         Some(folder) => it.path.starts_with(folder),
         None => it.path.file_name() == Some(name.as_ref()) || folder_name(&it.path) == Some(name),
     }) {
-        let fault = CliError::unable(format!("{}: {}", finding.path.display(), finding.message));
-        return fault.hint(&*finding.hint);
+        let message = format!("{}: {}", finding.path.display(), finding.message);
+        return CliError::invalid_input(message).hint(&*finding.hint);
     }
     let options = Options { sources: vec![bundled()], ..Options::default() };
     if Library::load(&options).is_ok_and(|it| it.get(name).is_some()) {
         let message =
             format!("`{name}` is bundled with Prowess, and not in a directory that a client reads");
         let hint = "`prowess mcp install --client NAME` makes it available to a client";
-        return CliError::typed(message).hint(hint);
+        return CliError::invalid_input(message).hint(hint);
     }
-    let fault =
-        CliError::typed(format!("there is no skill `{name}` in any directory that was examined"));
+    let fault = CliError::invalid_input(format!(
+        "there is no skill `{name}` in any directory that was examined"
+    ));
     let names = checkup.skills.iter().map(|it| it.name.as_str());
     let folders = checkup.skills.iter().filter_map(|it| folder_name(&it.path));
     match nearest(name, names.chain(folders)) {

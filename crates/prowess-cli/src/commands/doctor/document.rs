@@ -20,7 +20,7 @@ pub(super) fn document<'a>(
     skills: &[&'a ExaminedSkill],
     clients: &[&'static Client],
     surroundings: &Surroundings,
-    needs: &dyn Fn(&ExaminedSkill) -> Option<Json>,
+    needs: Vec<Option<Json>>,
 ) -> impl Serialize {
     CheckupJson {
         clients: clients
@@ -38,8 +38,8 @@ pub(super) fn document<'a>(
                 }
             })
             .collect(),
-        skills: skills.iter().map(|it| skill(it, needs(it))).collect(),
-        crowded: checkup.crowded.iter().map(crowded).collect(),
+        skills: skills.iter().zip(needs).map(|(it, needs)| skill_json(it, needs)).collect(),
+        crowded: checkup.crowded.iter().map(crowded_json).collect(),
         findings: checkup.findings.iter().map(finding_json).collect(),
     }
 }
@@ -108,8 +108,11 @@ struct Counts(Vec<Verdict>);
 
 impl Serialize for Counts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let count = |it: &Verdict| self.0.iter().filter(|other| *other == it).count();
-        serializer.collect_map(Verdict::ALL.iter().map(|it| (it.as_str(), count(it))))
+        serializer.collect_map(
+            Verdict::ALL.iter().map(|verdict| {
+                (verdict.as_str(), self.0.iter().filter(|it| *it == verdict).count())
+            }),
+        )
     }
 }
 
@@ -122,7 +125,7 @@ impl Serialize for Verdicts<'_> {
     }
 }
 
-fn skill(skill: &ExaminedSkill, needs: Option<Json>) -> SkillJson<'_> {
+fn skill_json(skill: &ExaminedSkill, needs: Option<Json>) -> SkillJson<'_> {
     let path: &Path = &skill.path;
     let notes = skill.diagnoses.iter().flat_map(|it| it.notes.iter().map(|note| (it.client, note)));
     let elsewhere = skill.diagnoses.iter().filter(|it| it.is_elsewhere()).map(|it| it.client);
@@ -131,7 +134,7 @@ fn skill(skill: &ExaminedSkill, needs: Option<Json>) -> SkillJson<'_> {
         name: &skill.name,
         path: path.to_string_lossy(),
         verdicts: Verdicts(&skill.diagnoses),
-        notes: notes.map(|(client, it)| note(client, it)).collect(),
+        notes: notes.map(|(client, it)| note_json(client, it)).collect(),
         elsewhere: common_spot(&elsewhere, skill.in_project).map(|(directory, reached)| {
             ElsewhereJson { directory, reaches: reached.iter().map(|it| it.name).collect() }
         }),
@@ -139,7 +142,7 @@ fn skill(skill: &ExaminedSkill, needs: Option<Json>) -> SkillJson<'_> {
     }
 }
 
-fn note<'a>(client: &'static Client, note: &'a VerdictReason) -> NoteJson<'a> {
+fn note_json<'a>(client: &'static Client, note: &'a VerdictReason) -> NoteJson<'a> {
     NoteJson {
         client: client.name,
         verdict: note.verdict.as_str(),
@@ -151,7 +154,7 @@ fn note<'a>(client: &'static Client, note: &'a VerdictReason) -> NoteJson<'a> {
     }
 }
 
-fn crowded(crowded: &CrowdedClient) -> CrowdedJson {
+fn crowded_json(crowded: &CrowdedClient) -> CrowdedJson {
     let CrowdedClient { client, skills, characters, room } = *crowded;
     CrowdedJson { client: client.name, skills, characters, room }
 }

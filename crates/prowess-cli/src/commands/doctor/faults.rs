@@ -7,9 +7,9 @@ use prowess::{Checkup, Client, Diagnosis, ExaminedSkill, Symptom, Verdict};
 
 use super::{
     super::count,
-    is_unread,
-    lines::{INDENT, labelled_lines, put, room_beside, whole},
-    page::{check, groups, labels, title},
+    has_unread,
+    lines::{INDENT, print_with_verdict, print_wrapped, unbroken, width_beside},
+    page::{fix_command, groups, join_labels, print_title},
 };
 use crate::{printer::Printer, safe};
 
@@ -21,7 +21,7 @@ const WIDEST: usize = 80;
 const SHADOWED: &str = "another skill with the same name comes first";
 
 /// Prints each of a few, and the causes of many.
-pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
+pub(super) fn print_faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     let faulty: Vec<&ExaminedSkill> = checkup
         .skills
         .iter()
@@ -31,16 +31,18 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     if are_few {
         for skill in &faulty {
             printer.line("")?;
-            title(skill, printer)?;
+            print_title(skill, printer)?;
             let shown: Vec<&Diagnosis> =
                 skill.diagnoses.iter().filter(|it| it.is_fault()).collect();
             groups(skill, &shown).iter().try_for_each(|it| it.show(printer))?;
         }
     } else {
         printer.line("")?;
-        causes(&faulty, Diagnosis::is_fault).iter().try_for_each(|it| it.show(3, printer))?;
+        collect_causes(&faulty, Diagnosis::is_fault)
+            .iter()
+            .try_for_each(|it| it.show(3, printer))?;
     }
-    let undecided = undecided(checkup, printer)?;
+    let undecided = print_undecided(checkup, printer)?;
     printer.line("")?;
     let many = count(faulty.len(), "skill");
     let partly = checkup
@@ -49,10 +51,10 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
         .filter(|it: &&ExaminedSkill| {
             it.diagnoses.iter().any(|it| matches!(it.verdict, Verdict::Cut | Verdict::Hidden))
         })
-        .map(|it| whole(&safe::line(&it.name)));
+        .map(|it| unbroken(&safe::line(&it.name)));
     let partly: Vec<String> = partly.take(SHOWN).collect();
     let words = match faulty.len() {
-        0 if is_unread(checkup) => "every client loads what can be read".to_owned(),
+        0 if has_unread(checkup) => "every client loads what can be read".to_owned(),
         0 if !partly.is_empty() => format!(
             "no client refuses a skill, but some are truncated or hidden (see `prowess doctor NAME`): {}",
             partly.join(", ")
@@ -62,7 +64,7 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
         _ if are_few => format!("{many} not loaded by every client that reads the directory"),
         _ => format!("{many} not loaded by every client that reads the directory (-v shows each)"),
     };
-    put(&words, 0, printer)?;
+    print_wrapped(&words, 0, printer)?;
     let fixable: Vec<&Path> = faulty
         .iter()
         .filter(|it: &&&ExaminedSkill| {
@@ -75,8 +77,8 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
         return Ok(());
     }
     let directories = fixable.iter().filter_map(|it| it.parent()?.parent());
-    let command = check(directories.collect::<BTreeSet<&Path>>());
-    put(
+    let command = fix_command(directories.collect::<BTreeSet<&Path>>());
+    print_wrapped(
         &format!("→ `{command}` fixes what is safe to fix in {} of them", fixable.len()),
         0,
         printer,
@@ -85,8 +87,7 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
 
 /// Lists the skills for which it is unknown whether a client loads them, by reason. Returns whether
 /// there are any.
-fn undecided(checkup: &Checkup, printer: &mut Printer) -> Result<bool> {
-    let is_unknown = |it: &Diagnosis| it.path.is_some() && it.verdict == Verdict::Unknown;
+fn print_undecided(checkup: &Checkup, printer: &mut Printer) -> Result<bool> {
     let skills = checkup.skills.iter().filter(|it| it.diagnoses.iter().any(is_unknown));
     let skills: Vec<&ExaminedSkill> = skills.collect();
     if skills.is_empty() {
@@ -94,8 +95,13 @@ fn undecided(checkup: &Checkup, printer: &mut Printer) -> Result<bool> {
     }
     printer.line("")?;
     let named = if printer.verbose { usize::MAX } else { SHOWN };
-    causes(&skills, is_unknown).iter().try_for_each(|it| it.show(named, printer))?;
+    collect_causes(&skills, is_unknown).iter().try_for_each(|it| it.show(named, printer))?;
     Ok(true)
+}
+
+/// Returns whether a client finds a skill, and it is unknown whether it loads it.
+fn is_unknown(diagnosis: &Diagnosis) -> bool {
+    diagnosis.path.is_some() && diagnosis.verdict == Verdict::Unknown
 }
 
 /// A reason for which clients do not load some skills, or may not.
@@ -107,7 +113,7 @@ struct Cause<'a> {
 }
 
 /// Returns the reasons why skills are not loaded, the most frequent first.
-fn causes<'a>(
+fn collect_causes<'a>(
     skills: &[&'a ExaminedSkill],
     is_meant: impl Fn(&Diagnosis) -> bool,
 ) -> Vec<Cause<'a>> {
@@ -146,16 +152,16 @@ impl Cause<'_> {
     /// Prints it with the names of some skills.
     fn show(&self, named: usize, printer: &mut Printer) -> Result<()> {
         let text = format!("{}: {}", count(self.skills.len(), "skill"), self.about);
-        labelled_lines(self.verdict, &text, printer)?;
-        put(&labels(&self.clients), INDENT, printer)?;
-        let most = room_beside(INDENT, printer).unwrap_or(WIDEST);
+        print_with_verdict(self.verdict, &text, printer)?;
+        print_wrapped(&join_labels(&self.clients), INDENT, printer)?;
+        let most = width_beside(INDENT, printer).unwrap_or(WIDEST);
         let mut names: Vec<&str> = self.skills.iter().map(|it| &*it.name).collect();
         names.dedup();
-        let some = names.iter().take(named).map(|it| whole(&safe::cut(&safe::line(it), most)));
+        let some = names.iter().take(named).map(|it| unbroken(&safe::cut(&safe::line(it), most)));
         let some = some.collect::<Vec<_>>().join(", ");
         match names.len() > named {
-            true => put(&format!("such as {some}"), INDENT, printer),
-            false => put(&some, INDENT, printer),
+            true => print_wrapped(&format!("such as {some}"), INDENT, printer),
+            false => print_wrapped(&some, INDENT, printer),
         }
     }
 }

@@ -6,10 +6,10 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     super::count,
-    lines::{put, room_beside, style, whole},
+    lines::{print_wrapped, unbroken, verdict_style, width_beside},
 };
 use crate::{
-    printer::{Printer, painted},
+    printer::{Printer, paint},
     safe,
 };
 
@@ -19,7 +19,7 @@ const MANY: usize = 100;
 const WIDEST: usize = 36;
 
 /// Prints a table of skills and clients, in as many parts as the width needs.
-pub(super) fn matrix(
+pub(super) fn print_matrix(
     skills: &[ExaminedSkill],
     clients: &[&'static Client],
     printer: &mut Printer,
@@ -38,32 +38,36 @@ pub(super) fn matrix(
         let most = printer.width.map_or(WIDEST, |it| (it / 3).clamp(8, WIDEST));
         let names: Vec<String> = rows.iter().map(|it| row_name(it, &rows, most)).collect();
         let widest = names.iter().map(|it| it.width()).max().unwrap_or(0);
-        let fits = room_beside(widest + 2, printer).unwrap_or(usize::MAX);
+        let fits = width_beside(widest + 2, printer).unwrap_or(usize::MAX);
         let gap = if columns.len() * 2 <= fits { " " } else { "" };
         for part in columns.chunks(fits / (1 + gap.len())) {
             let head: Vec<String> =
-                part.iter().map(|it| letter(&columns, *it).to_string()).collect();
+                part.iter().map(|it| column_letter(&columns, *it).to_string()).collect();
             printer.line(format_args!("{}  {}", " ".repeat(widest), head.join(gap)))?;
             for (skill, name) in rows.iter().zip(&names) {
                 let pad = " ".repeat(widest - name.width());
-                let marks: Vec<String> =
-                    part.iter().map(|it| mark(skill.diagnoses[*it].verdict, printer)).collect();
+                let marks: Vec<String> = part
+                    .iter()
+                    .map(|it| painted_sign(skill.diagnoses[*it].verdict, printer))
+                    .collect();
                 printer.line(format_args!("{}{pad}  {}", printer.name(name), marks.join(gap)))?;
             }
             printer.line("")?;
         }
         let legend: Vec<String> = columns
             .iter()
-            .map(|it| whole(&format!("{} {}", letter(&columns, *it), clients[*it].label)))
+            .map(|it| unbroken(&format!("{} {}", column_letter(&columns, *it), clients[*it].label)))
             .collect();
-        put(&legend.join(", "), 0, printer)?;
-        let marks: Vec<String> =
-            Verdict::ALL.iter().map(|it| whole(&format!("{} {it}", sign(*it)))).collect();
-        put(&marks.join(", "), 0, printer)?;
+        print_wrapped(&legend.join(", "), 0, printer)?;
+        let marks: Vec<String> = Verdict::ALL
+            .iter()
+            .map(|it| unbroken(&format!("{} {it}", verdict_sign(*it))))
+            .collect();
+        print_wrapped(&marks.join(", "), 0, printer)?;
     }
     match skills.len() - rows.len() {
         0 => Ok(()),
-        well => put(
+        well => print_wrapped(
             &format!(
                 "{} not shown: loaded by every client that reads the directory",
                 count(well, "skill")
@@ -88,13 +92,13 @@ fn row_name(skill: &ExaminedSkill, rows: &[&ExaminedSkill], most: usize) -> Stri
 }
 
 /// Returns the letter of a column.
-fn letter(columns: &[usize], column: usize) -> char {
+fn column_letter(columns: &[usize], column: usize) -> char {
     let at = columns.iter().position(|it| *it == column).unwrap_or_default();
     let letters = ('A'..='Z').chain('a'..='z').chain('0'..='9');
     letters.cycle().nth(at).unwrap_or('?')
 }
 
-fn sign(verdict: Verdict) -> char {
+fn verdict_sign(verdict: Verdict) -> char {
     match verdict {
         Verdict::Loads => '+',
         Verdict::Asks => 'a',
@@ -107,6 +111,6 @@ fn sign(verdict: Verdict) -> char {
     }
 }
 
-fn mark(verdict: Verdict, printer: &Printer) -> String {
-    painted(&sign(verdict).to_string(), style(verdict), printer.colored)
+fn painted_sign(verdict: Verdict, printer: &Printer) -> String {
+    paint(&verdict_sign(verdict).to_string(), verdict_style(verdict), printer.colored)
 }

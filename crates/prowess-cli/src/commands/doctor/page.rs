@@ -10,8 +10,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     super::count,
-    faults::faults,
-    lines::{INDENT, labelled_lines, put, room_beside, whole, wrapped},
+    faults::print_faults,
+    lines::{INDENT, print_with_verdict, print_wrapped, unbroken, width_beside, wrap_words},
 };
 use crate::{context, needs::SkillNeeds, printer::Printer, safe};
 
@@ -19,12 +19,12 @@ use crate::{context, needs::SkillNeeds, printer::Printer, safe};
 const NAMED: usize = 8;
 
 /// Prints one skill: the clients that find it, and their verdicts.
-pub(super) fn section(
+pub(super) fn print_skill(
     skill: &ExaminedSkill,
     crowded: &[CrowdedClient],
     printer: &mut Printer,
 ) -> Result<()> {
-    title(skill, printer)?;
+    print_title(skill, printer)?;
     printer.line("")?;
     let found = skill
         .diagnoses
@@ -40,12 +40,12 @@ pub(super) fn section(
             format!("{many} clients read this folder; whether they load the skill is unknown")
         }
         0 => "no client finds it".to_owned(),
-        1 => format!("1 client finds it: {}", count_verdicts(&verdicts, active)),
-        many => format!("{many} clients find it: {}", count_verdicts(&verdicts, active)),
+        1 => format!("1 client finds it: {}", count_verdicts(&verdicts, verdict_verb)),
+        many => format!("{many} clients find it: {}", count_verdicts(&verdicts, verdict_verb)),
     };
-    put(&words, 0, printer)?;
+    print_wrapped(&words, 0, printer)?;
     printer.line("")?;
-    let (told, others): (Vec<&Diagnosis>, Vec<&Diagnosis>) =
+    let (frameworks, others): (Vec<&Diagnosis>, Vec<&Diagnosis>) =
         skill.diagnoses.iter().partition(|it| it.client.is_told_where());
     groups(skill, &others).iter().try_for_each(|it| it.show(printer))?;
     let clients = skill.diagnoses.iter().filter(|it| it.is_elsewhere()).map(|it| it.client);
@@ -58,10 +58,10 @@ pub(super) fn section(
             .is_some_and(|it| it.verdict <= Verdict::Cut)
     });
     crowded.into_iter().try_for_each(|it| print_crowded(it, printer))?;
-    if !told.is_empty() {
+    if !frameworks.is_empty() {
         printer.line("")?;
-        put("in frameworks, whose users choose the directory:", 0, printer)?;
-        groups(skill, &told).iter().try_for_each(|it| it.show(printer))?;
+        print_wrapped("in frameworks, whose users choose the directory:", 0, printer)?;
+        groups(skill, &frameworks).iter().try_for_each(|it| it.show(printer))?;
     }
     Ok(())
 }
@@ -79,10 +79,10 @@ pub(super) fn print_needs(name: &str, needs: &SkillNeeds, printer: &mut Printer)
         return Ok(());
     }
     printer.line("")?;
-    lines.into_iter().try_for_each(|it| put(it, 0, printer))
+    lines.into_iter().try_for_each(|it| print_wrapped(it, 0, printer))
 }
 
-pub(super) fn title(skill: &ExaminedSkill, printer: &mut Printer) -> Result<()> {
+pub(super) fn print_title(skill: &ExaminedSkill, printer: &mut Printer) -> Result<()> {
     printer.line(printer.name(&safe::line(&skill.name)))?;
     printer.line(printer.dim(&safe::line(&skill.path.to_string_lossy())))
 }
@@ -104,11 +104,9 @@ pub(super) fn groups<'a>(skill: &'a ExaminedSkill, diagnoses: &[&'a Diagnosis]) 
         let mut notes: Vec<&VerdictReason> =
             notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
         notes.dedup_by(|a, b| a.reason == b.reason);
-        match groups.iter_mut().find(|it: &&mut Group<'_>| {
-            let reasons = |notes: &[&VerdictReason]| {
-                notes.iter().map(|it| it.reason.clone()).collect::<Vec<_>>()
-            };
-            it.verdict == *verdict && reasons(&it.notes) == reasons(&notes)
+        match groups.iter_mut().find(|it| {
+            let reasons = it.notes.iter().map(|it| &it.reason);
+            it.verdict == *verdict && reasons.eq(notes.iter().map(|it| &it.reason))
         }) {
             Some(group) => group.clients.push(client),
             None => groups.push(Group { skill, clients: vec![client], verdict: *verdict, notes }),
@@ -120,25 +118,25 @@ pub(super) fn groups<'a>(skill: &'a ExaminedSkill, diagnoses: &[&'a Diagnosis]) 
 
 impl Group<'_> {
     pub(super) fn show(&self, printer: &mut Printer) -> Result<()> {
-        labelled_lines(self.verdict, &labels(&self.clients), printer)?;
+        print_with_verdict(self.verdict, &join_labels(&self.clients), printer)?;
         let mut fixes: Vec<String> = Vec::new();
         for note in &self.notes {
-            put(&note.reason, INDENT, printer)?;
+            print_wrapped(&note.reason, INDENT, printer)?;
             let Some(fix) = &note.fix else { continue };
             let fix = match note.is_fixable {
-                true => format!("{fix}: `{}`", check(self.skill.path.parent())),
+                true => format!("{fix}: `{}`", fix_command(self.skill.path.parent())),
                 false => fix.clone(),
             };
             fixes.extend(Some(fix).filter(|it| !fixes.contains(it)));
         }
-        fixes.iter().try_for_each(|it| put(&format!("→ {it}"), INDENT, printer))
+        fixes.iter().try_for_each(|it| print_wrapped(&format!("→ {it}"), INDENT, printer))
     }
 }
 
 /// Returns the command that fixes skills, on one line so that it can be copied.
-pub(super) fn check<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
+pub(super) fn fix_command<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
     let paths: Vec<String> = paths.into_iter().map(as_argument).collect();
-    whole(&format!("prowess check {} --fix", paths.join(" ")))
+    unbroken(&format!("prowess check {} --fix", paths.join(" ")))
 }
 
 /// Returns a path as an argument of a command typed here.
@@ -146,11 +144,11 @@ fn as_argument(path: &Path) -> String {
     let here = env::current_dir().ok();
     let within = here.as_deref().and_then(|it| path.strip_prefix(it).ok());
     let path = within.filter(|it| !it.as_os_str().is_empty()).unwrap_or(path).to_string_lossy();
-    context::quoted(&path)
+    context::shell_quote(&path)
 }
 
-pub(super) fn labels(clients: &[&'static Client]) -> String {
-    clients.iter().map(|it| whole(it.label)).collect::<Vec<_>>().join(", ")
+pub(super) fn join_labels(clients: &[&'static Client]) -> String {
+    clients.iter().map(|it| unbroken(it.label)).collect::<Vec<_>>().join(", ")
 }
 
 /// Prints the clients that do not read the directory of a skill, and how to reach most of them.
@@ -167,21 +165,21 @@ fn print_elsewhere(
         0 => String::new(),
         more => format!(" and {more} more (-v names them)"),
     };
-    let named = labels(&clients[..named.min(clients.len())]);
+    let named = join_labels(&clients[..named.min(clients.len())]);
     let text = match clients.len() {
         1 => format!("1 client does not read this directory: {named}"),
         many => format!("{many} clients do not read this directory: {named}{more}"),
     };
-    labelled_lines(Verdict::Unseen, &text, printer)?;
-    match advice(clients, in_project) {
-        Some(advice) => put(&format!("→ {advice}"), INDENT, printer),
+    print_with_verdict(Verdict::Unseen, &text, printer)?;
+    match copy_advice(clients, in_project) {
+        Some(advice) => print_wrapped(&format!("→ {advice}"), INDENT, printer),
         None => Ok(()),
     }
 }
 
 /// Returns the place where a copy would reach most of some clients, and how many a link would
 /// reach.
-fn advice(clients: &[&'static Client], in_project: bool) -> Option<String> {
+fn copy_advice(clients: &[&'static Client], in_project: bool) -> Option<String> {
     let (path, reached) = common_spot(clients, in_project)?;
     let whom = match (reached.len(), clients.len()) {
         (1, 1) => "reaches it".to_owned(),
@@ -198,7 +196,7 @@ fn advice(clients: &[&'static Client], in_project: bool) -> Option<String> {
 }
 
 /// Prints all skills: the verdicts of each client, and the skills that some client does not load.
-pub(super) fn overview(
+pub(super) fn print_overview(
     checkup: &Checkup,
     clients: &[&'static Client],
     is_asked: bool,
@@ -206,34 +204,38 @@ pub(super) fn overview(
 ) -> Result<()> {
     let Checkup { skills, crowded, .. } = checkup;
     if skills.is_empty() {
-        put("no skills in any client's directories", 0, printer)?;
-        return put("→ name a directory, as in `prowess doctor --dir skills`", 0, printer);
+        print_wrapped("no skills in any client's directories", 0, printer)?;
+        return print_wrapped(
+            "→ name a directory, as in `prowess doctor --dir skills`",
+            0,
+            printer,
+        );
     }
-    let seen = |number: usize| {
-        let all = skills.iter().map(move |it| &it.diagnoses[number]);
-        all.filter(|it| it.path.is_some()).map(|it| it.verdict).collect::<Vec<_>>()
-    };
-    let lookers: Vec<(&Client, Vec<Verdict>)> = clients
-        .iter()
-        .enumerate()
-        .map(|(number, it)| (*it, seen(number)))
-        .filter(|it| !it.1.is_empty())
-        .collect();
+    let mut readers: Vec<(&Client, Vec<Verdict>)> = Vec::new();
+    for (number, client) in clients.iter().enumerate() {
+        let diagnoses = skills.iter().map(|it| &it.diagnoses[number]);
+        let found = diagnoses.filter(|it| it.path.is_some());
+        readers.push((client, found.map(|it| it.verdict).collect()));
+    }
+    readers.retain(|it| !it.1.is_empty());
     let words = format!(
         "{}; {} of their directories",
         count(skills.len(), "skill"),
-        match lookers.len() {
+        match readers.len() {
             0 => "no client reads one".to_owned(),
             1 => "1 client reads some".to_owned(),
             many => format!("{many} clients read some"),
         },
     );
-    put(&words, 0, printer)?;
+    print_wrapped(&words, 0, printer)?;
     printer.line("")?;
-    let widest = lookers.iter().map(|it| it.0.label.width()).max().unwrap_or(0);
-    for (client, verdicts) in &lookers {
+    let widest = readers.iter().map(|it| it.0.label.width()).max().unwrap_or(0);
+    for (client, verdicts) in &readers {
         let pad = " ".repeat(widest - client.label.width() + 2);
-        let lines = wrapped(&count_verdicts(verdicts, passive), room_beside(widest + 2, printer));
+        let lines = wrap_words(
+            &count_verdicts(verdicts, verdict_participle),
+            width_beside(widest + 2, printer),
+        );
         for (number, line) in lines.iter().enumerate() {
             let label = match number {
                 0 => format!("{}{pad}", client.label),
@@ -247,13 +249,13 @@ pub(super) fn overview(
     if unfound > 0 {
         let is = if unfound == 1 { "is" } else { "are" };
         let many = count(unfound, "skill");
-        put(&format!("{many} {is} in a directory that none of them reads"), 0, printer)?;
+        print_wrapped(&format!("{many} {is} in a directory that none of them reads"), 0, printer)?;
     }
     if is_asked && skills.iter().flat_map(|it| &it.diagnoses).any(Diagnosis::is_elsewhere) {
         printer.line("")?;
         print_overlooked(skills, clients, printer)?;
     }
-    faults(checkup, printer)
+    print_faults(checkup, printer)
 }
 
 /// Prints the skills that the named clients do not read.
@@ -268,9 +270,9 @@ fn print_overlooked(
         let Some(first) = missed.first() else { continue };
         let many = count(missed.len(), "skill");
         let text = format!("{} does not read the directory of {many}", client.label);
-        labelled_lines(Verdict::Unseen, &text, printer)?;
-        if let Some(advice) = advice(&[client], first.in_project) {
-            put(&format!("→ {advice}"), INDENT, printer)?;
+        print_with_verdict(Verdict::Unseen, &text, printer)?;
+        if let Some(advice) = copy_advice(&[client], first.in_project) {
+            print_wrapped(&format!("→ {advice}"), INDENT, printer)?;
         }
     }
     Ok(())
@@ -278,14 +280,15 @@ fn print_overlooked(
 
 /// Joins the number of each verdict in a few words, such as `3 loaded, 1 refused`.
 fn count_verdicts(verdicts: &[Verdict], word: fn(Verdict, usize) -> &'static str) -> String {
-    let count = |it: Verdict| verdicts.iter().filter(|other| **other == it).count();
-    let all = Verdict::ALL.iter().map(|it| (*it, count(*it))).filter(|it| it.1 > 0);
-    let words = all.map(|(verdict, count)| whole(&format!("{count} {}", word(verdict, count))));
+    let words = Verdict::ALL.iter().filter_map(|verdict| {
+        let count = verdicts.iter().filter(|it| *it == verdict).count();
+        (count > 0).then(|| unbroken(&format!("{count} {}", word(*verdict, count))))
+    });
     words.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the verb for a verdict of some clients.
-fn active(verdict: Verdict, count: usize) -> &'static str {
+fn verdict_verb(verdict: Verdict, count: usize) -> &'static str {
     let is_one = count == 1;
     match verdict {
         Verdict::Loads if is_one => "loads it",
@@ -307,7 +310,7 @@ fn active(verdict: Verdict, count: usize) -> &'static str {
 }
 
 /// Returns the participle for a verdict on skills.
-fn passive(verdict: Verdict, _: usize) -> &'static str {
+fn verdict_participle(verdict: Verdict, _: usize) -> &'static str {
     match verdict {
         Verdict::Loads => "loaded",
         Verdict::Asks => "once trusted",
@@ -328,6 +331,6 @@ fn print_crowded(crowded: &CrowdedClient, printer: &mut Printer) -> Result<()> {
         client.label,
         count(*skills, "skill"),
     );
-    put(&text, 0, printer)?;
-    put("→ shorten descriptions, or move rarely used skills elsewhere", 0, printer)
+    print_wrapped(&text, 0, printer)?;
+    print_wrapped("→ shorten descriptions, or move rarely used skills elsewhere", 0, printer)
 }

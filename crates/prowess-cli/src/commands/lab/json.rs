@@ -29,15 +29,15 @@ pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
         "skills": lab.library.all().count(),
         "threshold": lab.threshold,
         "standings": count_by_status(report),
-        "studied": study.skills.iter().take(most).map(studied).collect::<Vec<_>>(),
+        "studied": study.skills.iter().take(most).map(studied_json).collect::<Vec<_>>(),
         "families": study.families.iter().take(most).map(family).collect::<Vec<_>>(),
         "closest": study.closest.iter().map(family).collect::<Vec<_>>(),
         "evaluation": {
             "requests": evaluation.tested.len(),
             "passed": evaluation.passed(),
-            "holds": report.holds(),
-            "total": score(&evaluation.total),
-            "scores": scores.map(|(skill, own)| with(score(own), "name", name(skill))).collect::<Vec<_>>(),
+            "holds": report.has_passed(),
+            "total": score_json(&evaluation.total),
+            "scores": scores.map(|(skill, own)| with_field(score_json(own), "name", name(skill))).collect::<Vec<_>>(),
             "matrix": evaluation.matrix.iter().map(|it| json!({
                 "expected": it.expected.map(name),
                 "matched": it.matched.map(name),
@@ -46,7 +46,7 @@ pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
             "failed": failed.enumerate().map(|(at, it)| {
                 let why = it.matched.filter(|_| at < EXPLAINED);
                 let why = why.map(|(skill, _)| why_words(report, &it.trial.request, skill));
-                failure(it, why.unwrap_or_default())
+                failure_json(it, why.unwrap_or_default())
             }).collect::<Vec<_>>(),
         },
         "findings": findings.iter().map(finding_json).collect::<Vec<_>>(),
@@ -68,7 +68,7 @@ pub(super) fn count_by_status(report: &Report<'_>) -> Json {
     Json::Object(counts)
 }
 
-fn studied(it: &StudiedSkill<'_>) -> Json {
+fn studied_json(it: &StudiedSkill<'_>) -> Json {
     json!({
         "name": name(it.skill),
         "path": path(it.skill),
@@ -108,7 +108,7 @@ pub(super) fn explain_miss(because: MissReason<'_>) -> String {
     }
 }
 
-fn failure(it: &TestedRequest<'_>, why: Vec<String>) -> Json {
+fn failure_json(it: &TestedRequest<'_>, why: Vec<String>) -> Json {
     let (expected, not) = match &it.trial.expected {
         ExpectedMatch::AnyOf(skills) => (skills.iter().map(|it| name(it)).collect(), None),
         ExpectedMatch::Not(skill) => (Vec::new(), Some(name(skill))),
@@ -127,7 +127,7 @@ fn failure(it: &TestedRequest<'_>, why: Vec<String>) -> Json {
     })
 }
 
-fn score(score: &Score) -> Json {
+fn score_json(score: &Score) -> Json {
     json!({
         "right": score.right,
         "wrong": score.wrong,
@@ -138,7 +138,7 @@ fn score(score: &Score) -> Json {
     })
 }
 
-fn with(mut json: Json, key: &str, value: &str) -> Json {
+fn with_field(mut json: Json, key: &str, value: &str) -> Json {
     json[key] = json!(value);
     json
 }

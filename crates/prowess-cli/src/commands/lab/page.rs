@@ -6,7 +6,7 @@ use prowess_agent::HtmlPage;
 use serde_json::{Value as Json, json};
 
 use super::{Report, json::document};
-use crate::{context, surroundings::short};
+use crate::{context, surroundings::short_path};
 
 const PAGE: HtmlPage<'_> = HtmlPage {
     title: "Trigger lab",
@@ -30,7 +30,7 @@ pub(super) fn page(report: &Report<'_>) -> String {
 fn shorten(value: &mut Json, here: &Path, home: Option<&Path>) {
     match value {
         Json::Object(members) => members.iter_mut().for_each(|(key, it)| match it {
-            Json::String(path) if key == "path" => *path = short(Path::new(path), here, home),
+            Json::String(path) if key == "path" => *path = short_path(Path::new(path), here, home),
             it => shorten(it, here, home),
         }),
         Json::Array(items) => items.iter_mut().for_each(|it| shorten(it, here, home)),

@@ -24,30 +24,31 @@ pub(super) fn show(
     let Report { lab, study, evaluation, findings, .. } = report;
     let width = printer.width.unwrap_or(WIDTH).max(NARROWEST);
     let mut page = Page { width, top, is_cut: false, printer };
-    let with = |standing| study.skills.iter().filter(move |it| it.standing == standing);
-    page.part(
-        "Never found",
-        "even in their own words",
-        with(ProbeStatus::NeverFound),
-        |page, it| page.studied(it),
+    for (title, meaning, status) in [
+        ("Never found", "even in their own words", ProbeStatus::NeverFound),
+        ("Contested", "other skills match most of their requests", ProbeStatus::Contested),
+    ] {
+        let skills = study.skills.iter().filter(|it| it.standing == status);
+        page.print_section(title, meaning, skills, |page, it| page.print_skill(it))?;
+    }
+    page.print_section(
+        "Almost the same",
+        "the first one is matched",
+        study.families.iter(),
+        |page, it| page.print_family(it),
     )?;
-    page.part(
-        "Contested",
-        "other skills match most of their requests",
-        with(ProbeStatus::Contested),
-        |page, it| page.studied(it),
-    )?;
-    page.part("Almost the same", "the first one is matched", study.families.iter(), |page, it| {
-        page.family(it)
-    })?;
     let confused = evaluation.matrix.iter().filter(|it| !it.is_right());
-    page.part("Confused", "expected → matched", confused, |page, it| page.confusion(it))?;
+    page.print_section("Confused", "expected → matched", confused, |page, it| {
+        page.print_confusion(it)
+    })?;
     let failed = evaluation.failed().into_iter();
-    page.part("Failed", "evaluations", failed, |page, it| page.failure(report, it))?;
+    page.print_section("Failed", "evaluations", failed, |page, it| page.print_failure(report, it))?;
     let is_quiet = study.skills.iter().all(|it| it.because.is_none()) && study.families.is_empty();
     let closest = study.closest.iter().filter(|_| is_quiet);
-    page.part("Closest", "no problems; these compete most", closest, |page, it| page.family(it))?;
-    page.summary(report)?;
+    page.print_section("Closest", "no problems; these compete most", closest, |page, it| {
+        page.print_family(it)
+    })?;
+    page.print_summary(report)?;
     let is_cut = page.is_cut;
     printer.flush()?;
     let mut hints: Vec<&str> = Vec::new();
@@ -61,7 +62,7 @@ pub(super) fn show(
     let left_out = lab.library.left_out().len();
     if left_out > 0 {
         let are = if left_out == 1 { "is" } else { "are" };
-        let why = printer.led("`prowess list` shows why");
+        let why = printer.with_directory_flags("`prowess list` shows why");
         printer.note(&format!("{} {are} left out; {why}", count(left_out, "skill")));
     }
     if is_cut {
@@ -82,7 +83,7 @@ struct Page<'p> {
 
 impl Page<'_> {
     /// Prints a section with its heading; nothing if it is empty.
-    fn part<T>(
+    fn print_section<T>(
         &mut self,
         title: &str,
         meaning: &str,
@@ -102,7 +103,7 @@ impl Page<'_> {
             self.printer.line(format_args!("{name} {}", self.printer.dim(&aside)))?;
         } else {
             self.printer.line(name)?;
-            self.text(2, &aside)?;
+            self.print_text(2, &aside)?;
         }
         for item in items.into_iter().take(self.top) {
             show(self, item)?;
@@ -110,14 +111,14 @@ impl Page<'_> {
         self.printer.line("")
     }
 
-    fn studied(&mut self, it: &StudiedSkill<'_>) -> Result<()> {
+    fn print_skill(&mut self, it: &StudiedSkill<'_>) -> Result<()> {
         let name = safe::cut(&safe::line(&it.skill.manifest.name), self.width - 2);
         self.printer.line(format_args!("  {}", self.printer.name(&name)))?;
-        self.text(4, &describe_misses(it))?;
-        it.advice.iter().try_for_each(|it| self.text(4, &format!("- {it}")))
+        self.print_text(4, &describe_misses(it))?;
+        it.advice.iter().try_for_each(|it| self.print_text(4, &format!("- {it}")))
     }
 
-    fn family(&mut self, family: &NearDuplicates<'_>) -> Result<()> {
+    fn print_family(&mut self, family: &NearDuplicates<'_>) -> Result<()> {
         let least = family.members.iter().map(|it| it.likeness).fold(1.0, f64::min);
         let what = if family.whole { "texts" } else { "descriptions" };
         let names = family.members.iter().map(|it| &*it.skill.manifest.name);
@@ -127,16 +128,19 @@ impl Page<'_> {
             more => format!(" and {more} more"),
         };
         let names = names.join(", ");
-        self.text(2, &format!("{names}{more}: {what} {} alike", percent(least)))
+        self.print_text(2, &format!("{names}{more}: {what} {} alike", percent(least)))
     }
 
-    fn confusion(&mut self, it: &Confusion<'_>) -> Result<()> {
-        self.text(2, &format!("{:>3} × {} → {}", it.count, named(it.expected), named(it.matched)))
+    fn print_confusion(&mut self, it: &Confusion<'_>) -> Result<()> {
+        self.print_text(
+            2,
+            &format!("{:>3} × {} → {}", it.count, name_of(it.expected), name_of(it.matched)),
+        )
     }
 
-    fn failure(&mut self, report: &Report<'_>, it: &TestedRequest<'_>) -> Result<()> {
+    fn print_failure(&mut self, report: &Report<'_>, it: &TestedRequest<'_>) -> Result<()> {
         let request = safe::cut(&safe::line(&it.trial.request), self.width.saturating_sub(4) * 2);
-        self.text(2, &format!("“{request}”"))?;
+        self.print_text(2, &format!("“{request}”"))?;
         let expected = match &it.trial.expected {
             ExpectedMatch::AnyOf(skills) => {
                 let names: Vec<&str> = skills.iter().map(|it| &*it.manifest.name).collect();
@@ -155,16 +159,16 @@ impl Page<'_> {
             (ExpectedMatch::AnyOf(_), None) => "; it was not found".to_owned(),
             _ => String::new(),
         };
-        self.text(4, &format!("expected {expected}, matched {matched}{rank}"))?;
+        self.print_text(4, &format!("expected {expected}, matched {matched}{rank}"))?;
         let why = it.matched.map(|fit| json::why_words(report, &it.trial.request, fit.0));
         let why = why.unwrap_or_default();
         if !why.is_empty() {
-            self.text(4, &format!("because of {}", why.join(", ")))?;
+            self.print_text(4, &format!("because of {}", why.join(", ")))?;
         }
-        self.text(4, &format!("{}:{}", it.trial.path.display(), it.trial.line))
+        self.print_text(4, &format!("{}:{}", it.trial.path.display(), it.trial.line))
     }
 
-    fn summary(&mut self, report: &Report<'_>) -> Result<()> {
+    fn print_summary(&mut self, report: &Report<'_>) -> Result<()> {
         let Report { study, evaluation, .. } = report;
         let mut counts: Vec<(ProbeStatus, usize)> = Vec::new();
         for it in &study.skills {
@@ -182,11 +186,11 @@ impl Page<'_> {
             all if found == all => format!("all {all} skills can be found"),
             all => format!("{}: {}", count(all, "skill"), counts.join(", ")),
         };
-        self.text(0, &line)?;
-        self.evaluation(evaluation)
+        self.print_text(0, &line)?;
+        self.print_evaluation(evaluation)
     }
 
-    fn evaluation(&mut self, evaluation: &Evaluation<'_>) -> Result<()> {
+    fn print_evaluation(&mut self, evaluation: &Evaluation<'_>) -> Result<()> {
         let all = evaluation.tested.len();
         if all == 0 {
             return Ok(());
@@ -200,11 +204,11 @@ impl Page<'_> {
         {
             line.push_str(&value.map(|it| format!(", {name} {it:.2}")).unwrap_or_default());
         }
-        self.text(0, &line)
+        self.print_text(0, &line)
     }
 
     /// Prints a text wrapped to the page, after this many spaces.
-    fn text(&mut self, indent: usize, text: &str) -> Result<()> {
+    fn print_text(&mut self, indent: usize, text: &str) -> Result<()> {
         let text = safe::line(text);
         let room = self.width - indent;
         // The following lines of an item are indented further.
@@ -229,7 +233,7 @@ impl Page<'_> {
     }
 }
 
-fn named(skill: Option<&Skill>) -> &str {
+fn name_of(skill: Option<&Skill>) -> &str {
     skill.map_or("(none)", |it| &it.manifest.name)
 }
 

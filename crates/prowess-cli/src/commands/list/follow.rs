@@ -14,7 +14,7 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     context, host,
-    printer::{Printer, broken, painted, placed},
+    printer::{Printer, finding_text, paint, wrap_message},
     safe,
 };
 
@@ -28,22 +28,18 @@ const YELLOW: Style = AnsiColor::Yellow.on_default();
 /// Prints the list, and each change of it until the program is ended.
 pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     if context::directories(&context::config(global)?, global).is_empty() {
-        return Err(CliError::unable("there is no directory to watch")
+        return Err(CliError::new("there is no directory to watch")
             .hint("name one with `--dir DIR` or `--preset NAME`")
             .into());
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut stop = {
         let _signals = runtime.enter();
-        Box::pin(host::stop()?)
+        Box::pin(host::stop_signal()?)
     };
     let live_library = context::live_library(global, true, printer)?;
-    let shown = |library: &Arc<Library>| match &args.tag {
-        Some(tag) => Arc::new(library.keeping(|it| it.manifest.has_tag(tag))),
-        None => library.clone(),
-    };
     let mut last = live_library.library();
-    let mut before = shown(&last);
+    let mut before = with_tag(&last, args.tag.as_deref());
     let skills: Vec<&Skill> = before.all().collect();
     match printer.json {
         true => printer.json_line(&Event::List(ListJson::new(&before, &skills)))?,
@@ -63,9 +59,9 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
                 continue;
             }
             last = next;
-            let after = shown(&last);
-            for library_changes in library_changes(&before, &after) {
-                tell(&library_changes, printer)?;
+            let after = with_tag(&last, args.tag.as_deref());
+            for change in library_changes(&before, &after) {
+                print_change(&change, printer)?;
             }
             printer.flush()?;
             before = after;
@@ -74,6 +70,14 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
     });
     runtime.shutdown_background();
     followed
+}
+
+/// Returns the skills with a tag; all if none is given.
+fn with_tag(library: &Arc<Library>, tag: Option<&str>) -> Arc<Library> {
+    match tag {
+        Some(tag) => Arc::new(library.keeping(|it| it.manifest.has_tag(tag))),
+        None => library.clone(),
+    }
 }
 
 /// A line of `--json`.
@@ -89,8 +93,8 @@ enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn new(library_changes: &'a LibraryChange<'a>) -> Self {
-        match library_changes {
+    fn new(change: &'a LibraryChange<'a>) -> Self {
+        match change {
             LibraryChange::Added { address, skill } => {
                 Self::Added { address, skill: skill_json(skill, address.clone()) }
             }
@@ -106,11 +110,11 @@ impl<'a> Event<'a> {
     }
 }
 
-fn tell(library_changes: &LibraryChange<'_>, printer: &mut Printer) -> Result<()> {
+fn print_change(change: &LibraryChange<'_>, printer: &mut Printer) -> Result<()> {
     if printer.json {
-        return printer.json_line(&Event::new(library_changes));
+        return printer.json_line(&Event::new(change));
     }
-    let (sign, style, name, rest) = match library_changes {
+    let (sign, style, name, rest) = match change {
         LibraryChange::Added { address, skill } => {
             ("+", GREEN, address, &*skill.manifest.description)
         }
@@ -120,15 +124,15 @@ fn tell(library_changes: &LibraryChange<'_>, printer: &mut Printer) -> Result<()
             return Ok(());
         }
         LibraryChange::Found(it) if it.severity == Severity::Error => {
-            return tell_finding("!", RED, it, printer);
+            return print_finding("!", RED, it, printer);
         }
-        LibraryChange::Found(it) => return tell_finding("!", YELLOW, it, printer),
-        LibraryChange::Cleared(it) => return tell_finding("✓", GREEN, it, printer),
+        LibraryChange::Found(it) => return print_finding("!", YELLOW, it, printer),
+        LibraryChange::Cleared(it) => return print_finding("✓", GREEN, it, printer),
     };
     let (name, rest) = (safe::line(name), safe::line(rest));
     let room = printer.width.map(|it| it.saturating_sub(name.width() + 4).max(10));
     let rest = room.map_or_else(|| rest.to_string(), |it| safe::cut(&rest, it));
-    let (sign, name) = (painted(sign, style, printer.colored), printer.name(&name));
+    let (sign, name) = (paint(sign, style, printer.colored), printer.name(&name));
     match rest.is_empty() {
         true => printer.line(format_args!("{sign} {name}")),
         false => printer.line(format_args!("{sign} {name}  {}", printer.dim(&rest))),
@@ -136,13 +140,14 @@ fn tell(library_changes: &LibraryChange<'_>, printer: &mut Printer) -> Result<()
 }
 
 /// Prints a whole finding, wrapped.
-fn tell_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Printer) -> Result<()> {
+fn print_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Printer) -> Result<()> {
     let label = format!("{}[{}]", finding.severity, finding.rule.code);
-    let text = format!("{sign} {label}  {}", safe::line(&placed(finding)));
-    let text = printer.width.map_or_else(|| text.clone(), |it| broken(&text, it, "  ").join("\n"));
-    let told = text.strip_prefix(&format!("{sign} {label}")).unwrap_or_default();
-    let (sign, label) = (painted(sign, style, printer.colored), printer.name(&label));
-    printer.line(format_args!("{sign} {label}{}", printer.dim(told)))
+    let text = format!("{sign} {label}  {}", safe::line(&finding_text(finding)));
+    let text =
+        printer.width.map_or_else(|| text.clone(), |it| wrap_message(&text, it, "  ").join("\n"));
+    let message = text.strip_prefix(&format!("{sign} {label}")).unwrap_or_default();
+    let (sign, label) = (paint(sign, style, printer.colored), printer.name(&label));
+    printer.line(format_args!("{sign} {label}{}", printer.dim(message)))
 }
 
 /// Returns whether a finding is printed only with `-v`.

@@ -33,7 +33,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The client, such as `claude-code`, `codex`, `cursor` or `vscode`; without it, lists all clients
-    #[arg(long, value_name = "NAME", add = completion::named(McpClient::all().into_iter().map(|it| (it.name, it.label))))]
+    #[arg(long, value_name = "NAME", add = completion::from_list(McpClient::all().into_iter().map(|it| (it.name, it.label))))]
     client: Option<String>,
     /// Register for the project in the working directory or in `--cwd`
     #[arg(long, conflicts_with = "user")]
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long)]
     user: bool,
     /// Name of the server in the client
-    #[arg(long, value_name = "NAME", default_value = "prowess", value_parser = name)]
+    #[arg(long, value_name = "NAME", default_value = "prowess", value_parser = parse_name)]
     name: String,
     /// Remove the server from the settings
     #[arg(long)]
@@ -89,14 +89,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return if args.is_bare() {
             list(printer)
         } else {
-            let fault = CliError::unable("no client was given");
+            let fault = CliError::new("no client was given");
             Err(fault.hint("`prowess mcp install` lists the supported clients").into())
         };
     };
-    let client = McpClient::named(client)?;
+    let client = McpClient::find(client)?;
     let here = path::absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
     if !here.is_dir() {
-        return Err(CliError::unable(format!("there is no folder `{}`", here.display())).into());
+        return Err(CliError::new(format!("there is no folder `{}`", here.display())).into());
     }
     let project = args.project.then_some(&*here);
     let path = match project {
@@ -108,17 +108,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let (path, target) = (document.path.display(), document.target.display());
         printer.note(&format!("`{path}` is a link; `{target}` will be changed"));
     }
-    let text = edited(args, global, &client, &document, printer)?;
+    let text = edit_settings(args, global, &client, &document, printer)?;
     let is_new = text != document.text;
     let path = document.path.to_string_lossy();
     // Without context lines and secrets: one line may have all settings.
-    let shown = |text: &str| redact::redact(text, client.settings.format);
-    let diff = diff::diff(&path, &shown(&document.text), &shown(&text), 0);
+    let [before, after] =
+        [&document.text, &text].map(|it| redact::redact(it, client.settings.format));
+    let diff = diff::diff(&path, &before, &after, 0);
     if is_new && !printer.json {
         printer.line(diff::for_terminal(&diff, printer.colored).trim_end())?;
         printer.flush()?;
     }
-    let is_written = is_new && !args.dry_run && may_write(args, &diff, printer)?;
+    let is_written = is_new && !args.dry_run && is_agreed(args, &diff, printer)?;
     if is_written {
         if let Some(folder) = document.missing_folder() {
             let (folder, label) = (folder.display(), client.label);
@@ -164,7 +165,7 @@ fn list(printer: &mut Printer) -> Result<ExitStatus> {
 }
 
 /// Returns the text of the settings with the server added or removed.
-fn edited(
+fn edit_settings(
     args: &Args,
     global: &Global,
     client: &McpClient,
@@ -190,7 +191,7 @@ fn edited(
         }
     } else {
         let arguments = arguments(args, global, printer)?;
-        let entry = client.entry(&args.name, &program()?, &arguments);
+        let entry = client.entry(&args.name, &program_path()?, &arguments);
         match client.settings.format {
             SettingsFormat::Json => jsonc::put(text, &way, &entry),
             SettingsFormat::Toml => toml::put(text, &way, &entry),
@@ -199,23 +200,23 @@ fn edited(
     };
     let edited = edited.map_err(|Broken { line, what }| {
         let line = line.map(|it| format!(":{it}")).unwrap_or_default();
-        CliError::unable(format!("`{}{line}`: {what}", document.path.display()))
+        CliError::new(format!("`{}{line}`: {what}", document.path.display()))
             .hint("the file was not changed; fix it, or add the server by hand")
     })?;
     Ok(format!("{mark}{edited}"))
 }
 
 /// Returns whether the user agrees to the change.
-fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
+fn is_agreed(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
     if args.yes {
         return Ok(true);
     }
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let fault = CliError::unable("there is no terminal to ask at, so nothing was written");
+        let fault = CliError::new("there is no terminal to ask at, so nothing was written");
         return Err(fault.hint("`--yes` writes without asking").into());
     }
     if printer.json {
-        printer::tell(&safe::lines(diff));
+        printer::write_stderr(&safe::lines(diff));
     }
     Ok(printer::confirm("Write this?")? == Some(true))
 }
@@ -243,8 +244,8 @@ fn print_result(
 }
 
 /// Returns the path of this program.
-fn program() -> Result<String> {
-    text(&env::current_exe()?)
+fn program_path() -> Result<String> {
+    path_text(&env::current_exe()?)
 }
 
 /// Returns the arguments of the server: all options that choose skills, and those given for it.
@@ -258,15 +259,15 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
         if !directory.is_dir() {
             printer.warning(&format!("there is no folder `{}` yet", directory.display()));
         }
-        add("--dir", text(&directory)?);
+        add("--dir", path_text(&directory)?);
     }
     global.preset.iter().for_each(|it| add("--preset", it.clone()));
     let base = global.cwd.as_deref().unwrap_or(Path::new("."));
     if global.cwd.is_some() {
-        add("--cwd", text(&path::absolute(base)?)?);
+        add("--cwd", path_text(&path::absolute(base)?)?);
     }
     if let Some(config) = &global.config {
-        add("--config", text(&path::absolute(base.join(config))?)?);
+        add("--config", path_text(&path::absolute(base.join(config))?)?);
     }
     global.depth.iter().for_each(|it| add("--depth", it.get().to_string()));
     global.include.iter().for_each(|it| add("--include", it.clone()));
@@ -283,22 +284,22 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
         Ok(Some(Command::Mcp(mcp))) if mcp.is_of_a_client() => Ok(all),
         Ok(_) => {
             let message = "a client starts the server on stdio";
-            Err(CliError::unable(message).hint("`--http` and commands cannot be used here").into())
+            Err(CliError::new(message).hint("`--http` and commands cannot be used here").into())
         }
-        Err(error) => Err(usage_error::fault(&error, &all).into()),
+        Err(error) => Err(usage_error::explain(&error, &all).into()),
     }
 }
 
 /// Returns a path as text, which is all that settings can contain.
-fn text(path: &Path) -> Result<String> {
+fn path_text(path: &Path) -> Result<String> {
     let text = path.to_str().map(str::to_owned);
     Ok(text.ok_or_else(|| {
-        CliError::unable(format!("`{}` cannot be written: it is not valid UTF-8", path.display()))
+        CliError::new(format!("`{}` cannot be written: it is not valid UTF-8", path.display()))
     })?)
 }
 
 /// Parses a name that every client accepts.
-fn name(typed: &str) -> Result<String, String> {
+fn parse_name(typed: &str) -> Result<String, String> {
     match !typed.is_empty()
         && typed.chars().all(|c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_')
     {

@@ -10,13 +10,10 @@ use std::{
 use anyhow::Result;
 use prowess_mcp::server::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
 use prowess_runtime::text::hex;
-use rustix::{
-    process::{Resource, Rlimit, getrlimit, setrlimit},
-    rand::{GetRandomFlags, getrandom},
-};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
-use crate::{cli_error::CliError, host::stop, key_file::key_of_file, printer::Printer};
+use crate::{cli_error::CliError, host::stop_signal, key_file::read_key_file, printer::Printer};
 
 /// The default address.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -33,7 +30,7 @@ const OTHERS: u64 = 256;
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct ServeArgs {
     /// Serve any number of clients over HTTP instead [default address: 127.0.0.1:8765]
-    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1", value_parser = parse_address)]
     pub(crate) http: Option<SocketAddr>,
     /// File with the token that clients must send, unless PROWESS_MCP_TOKEN is set. Without a token, everyone on
     /// this machine is served; with `--run`, a token is generated and printed
@@ -65,7 +62,9 @@ impl ServeArgs {
             printer.note("waiting for a client on standard input, until Ctrl-C; `prowess mcp install` registers this server in a client");
         }
         let served = match self.http {
-            None => runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop()?).await?) }),
+            None => {
+                runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop_signal()?).await?) })
+            }
             Some(address) => self.serve_http(address, server, runs, &runtime, printer),
         };
         // Open requests must not keep the program from ending.
@@ -83,18 +82,18 @@ impl ServeArgs {
     ) -> Result<()> {
         let given = self.token()?;
         let is_made = runs && given.is_none() && address.ip().is_loopback();
-        let token = if is_made { Some(made_token()?) } else { given };
+        let token = if is_made { Some(generate_token()?) } else { given };
         let http = Http {
             token: token.clone(),
             origins: self.allow_origin.clone(),
             hosts: self.allow_host.clone(),
             ..Http::default()
         };
-        let http = Http { connections: http.connections.min(open_files()), ..http };
+        let http = Http { connections: http.connections.min(connection_limit()), ..http };
         runtime.block_on(async {
-            let stop = stop()?;
+            let stop = stop_signal()?;
             let http = HttpServer::bind(address, http).await.map_err(|error| match error {
-                ServeError::Open(_) => CliError::unable(error.to_string())
+                ServeError::Open(_) => CliError::new(error.to_string())
                     .hint(format!("use `--token-file FILE`, or set `{TOKEN}`"))
                     .into(),
                 error => anyhow::Error::new(error),
@@ -107,9 +106,11 @@ impl ServeArgs {
                      `--token-file` or `{TOKEN}` for a permanent one. Add a client with:"
                 ));
                 let header = format!("--header \"Authorization: Bearer {token}\"");
-                printer.aside(&format!("claude mcp add --transport http prowess {url} {header}"));
+                printer.stderr_line(&format!(
+                    "claude mcp add --transport http prowess {url} {header}"
+                ));
                 // The server is of no use without the token, so it is printed with `-q` too.
-                printer.raw_aside(format!("token: {token}\n").as_bytes());
+                printer.stderr_raw(format!("token: {token}\n").as_bytes());
             }
             http.serve(server, stop).await;
             Ok(())
@@ -121,26 +122,23 @@ impl ServeArgs {
             let set = env::var(TOKEN).ok().map(|it| it.trim().to_owned());
             return Ok(set.filter(|it| !it.is_empty()));
         };
-        key_of_file(path).map(Some).map_err(|error| {
-            let fault = CliError::unable(format!("`{}`: {error}", path.display()));
+        read_key_file(path).map(Some).map_err(|error| {
+            let fault = CliError::new(format!("`{}`: {error}", path.display()));
             error.hint(path).into_iter().fold(fault, CliError::hint)
         })
     }
 }
 
 /// Generates a random token.
-fn made_token() -> Result<String> {
+fn generate_token() -> Result<String> {
     let mut bytes = [0_u8; 32];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
-    }
+    getrandom::fill(&mut bytes)?;
     Ok(hex(bytes))
 }
 
 /// Returns the number of connections that may be open. Each is an open file, which the system
 /// limits.
-fn open_files() -> usize {
+fn connection_limit() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
     let most = setrlimit(Resource::Nofile, raised).map_or(limit.current, |()| limit.maximum);
@@ -149,7 +147,7 @@ fn open_files() -> usize {
 }
 
 /// Parses an address: `8765`, `127.0.0.1`, `localhost:8765`, `[::1]:8765`.
-fn address(typed: &str) -> Result<SocketAddr, String> {
+fn parse_address(typed: &str) -> Result<SocketAddr, String> {
     let named = typed.strip_prefix("localhost").map(|rest| format!("{ADDRESS}{rest}"));
     let typed = named.as_deref().unwrap_or(typed);
     if let Ok(port) = typed.trim_start_matches(':').parse() {

@@ -14,10 +14,10 @@ use prowess_runtime::Outcome;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::Desk;
+use super::ServersContext;
 use crate::{
     ExitStatus, completion,
-    host::LimitArgs,
+    host::PermissionArgs,
     printer::{self, Printer},
     safe,
     server_label::server_of_label,
@@ -25,31 +25,31 @@ use crate::{
 
 /// Log in to a server by OAuth, in a browser or with a code
 ///
-/// The token is kept in a file that only you can read, and sent to this server alone; `ask`, `chat` and `servers`
+/// The token is saved in a file that only you can read, and sent only to this server; `ask`, `chat` and `servers`
 /// use it, and renew it when it expires.
 #[derive(Debug, clap::Args)]
 pub(super) struct Login {
-    /// The server, by its label
+    /// Label of the server
     #[arg(add = completion::servers())]
     label: String,
-    /// Log in with a code that you type on any device, where the server offers it
+    /// Log in with a code entered on any device, if the server supports it
     #[arg(long)]
     device: bool,
-    /// Request these permissions, too; repeatable
+    /// Request this additional scope; repeatable
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
     /// Let settings refer to this environment variable; repeatable
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
-    /// Approve a server that a project sets
+    /// Approve a server from a project's settings
     #[arg(long)]
     yes: bool,
 }
 
-/// Forget the login to a server, and revoke its token where that is offered
+/// Log out of a server, and revoke its token if the server supports that
 #[derive(Debug, clap::Args)]
 pub(super) struct Logout {
-    /// The server, by its label
+    /// Label of the server
     #[arg(add = completion::servers())]
     label: String,
     /// Let settings refer to this environment variable; repeatable
@@ -58,42 +58,41 @@ pub(super) struct Logout {
 }
 
 impl Login {
-    pub(super) fn running(&self) -> LimitArgs {
-        let mut running = LimitArgs::default();
+    pub(super) fn running(&self) -> PermissionArgs {
+        let mut running = PermissionArgs::default();
         (running.env, running.yes) = (self.env.clone(), self.yes);
         running
     }
 }
 
 impl Logout {
-    pub(super) fn running(&self) -> LimitArgs {
-        let mut running = LimitArgs::default();
+    pub(super) fn running(&self) -> PermissionArgs {
+        let mut running = PermissionArgs::default();
         running.env = self.env.clone();
         running
     }
 }
 
-impl Desk {
+impl ServersContext {
     pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<ExitStatus> {
         let set = server_of_label(&self.config, &args.label)?;
         let label = &set.description.name;
         // Standard input is left to other questions until something is to be pasted.
         let (start, lines) = read_pasted_lines();
-        let tell = |it: LoginPrompt<'_>| {
-            prompt(label, &it);
-            if matches!(it, LoginPrompt::Browser { .. }) {
-                let _ = start.send(());
-            }
-        };
         let request = LoginRequest {
             is_device: args.device,
             scopes: args.scope.clone(),
             pasted: Some(lines),
-            prompt: &tell,
+            prompt: &|it: LoginPrompt<'_>| {
+                print_prompt(label, &it);
+                if matches!(it, LoginPrompt::Browser { .. }) {
+                    let _ = start.send(());
+                }
+            },
         };
-        let state = match self.starter.login(set, request).await {
+        let state = match self.server_launcher.login(set, request).await {
             Ok(state) => state,
-            Err(outcome) => return Ok(failed(&outcome, printer)),
+            Err(outcome) => return Ok(report_failure(&outcome, printer)),
         };
         if printer.json {
             printer.document(&json!({ "label": label, "login": state }))?;
@@ -107,9 +106,9 @@ impl Desk {
     pub(super) async fn logout(&self, args: &Logout, printer: &mut Printer) -> Result<ExitStatus> {
         let set = server_of_label(&self.config, &args.label)?;
         let label = &set.description.name;
-        let is_removed = match self.starter.logout(set).await {
+        let is_removed = match self.server_launcher.logout(set).await {
             Ok(is_removed) => is_removed,
-            Err(outcome) => return Ok(failed(&outcome, printer)),
+            Err(outcome) => return Ok(report_failure(&outcome, printer)),
         };
         if printer.json {
             printer.document(&json!({ "label": label, "logged_out": is_removed }))?;
@@ -122,8 +121,8 @@ impl Desk {
     }
 }
 
-fn failed(outcome: &Outcome, printer: &mut Printer) -> ExitStatus {
-    printer.fault(outcome.message.as_deref().unwrap_or_default());
+fn report_failure(outcome: &Outcome, printer: &mut Printer) -> ExitStatus {
+    printer.error_text(outcome.message.as_deref().unwrap_or_default());
     outcome.difference.iter().for_each(|it| printer.note(it));
     outcome.hint.iter().for_each(|it| printer.hint(it));
     ExitStatus::Error
@@ -131,23 +130,25 @@ fn failed(outcome: &Outcome, printer: &mut Printer) -> ExitStatus {
 
 /// Prints instructions. A URL is on a line of its own, so that it can be copied from a narrow
 /// terminal.
-fn prompt(label: &str, prompt: &LoginPrompt<'_>) {
+fn print_prompt(label: &str, prompt: &LoginPrompt<'_>) {
     match prompt {
         LoginPrompt::Browser { url, issuer, is_elsewhere } => {
             let issuer = safe::line(issuer);
-            let way = match open(url) {
+            let way = match open_browser(url) {
                 true => "Your browser should open now; if it does not, open this URL",
                 false => "Open this URL in a browser",
             };
-            printer::tell(&format!("Logging in to `{label}` at {issuer}\n{way}:\n\n  {url}\n\n"));
+            printer::write_stderr(&format!(
+                "Logging in to `{label}` at {issuer}\n{way}:\n\n  {url}\n\n"
+            ));
             if *is_elsewhere {
-                printer::tell(
+                printer::write_stderr(
                     "warning: this page is not on the host of the authorization server; log in there only if you know it\n",
                 );
             }
             if io::stdin().is_terminal() {
-                printer::tell(
-                    "If the browser is on another machine, paste the address that it ends up at here:\n",
+                printer::write_stderr(
+                    "If the browser is on another machine, paste the URL that it is redirected to here:\n",
                 );
             }
         }
@@ -155,23 +156,23 @@ fn prompt(label: &str, prompt: &LoginPrompt<'_>) {
             let (issuer, code) = (safe::line(issuer), safe::line(code));
             let whole = complete.map(|it| format!(", or open one that has it:\n\n  {it}\n"));
             let whole = whole.unwrap_or_default();
-            printer::tell(&format!(
+            printer::write_stderr(&format!(
                 "Logging in to `{label}` at {issuer}\nOpen this URL on any device:\n\n  {url}\n\nand type the code {code}{whole}\n"
             ));
         }
-        LoginPrompt::Stranger => printer::tell(
+        LoginPrompt::Stranger => printer::write_stderr(
             "warning: ignored an answer that does not belong to this login; still waiting\n",
         ),
         LoginPrompt::MoreScopes { scopes } => {
             let scopes = safe::line(scopes);
-            printer::tell(&format!("`{label}` needs more permissions: {scopes}\n"));
+            printer::write_stderr(&format!("`{label}` needs more permissions: {scopes}\n"));
         }
         _ => {}
     }
 }
 
 /// Opens a URL in the user's browser, if there is a display.
-fn open(url: &str) -> bool {
+fn open_browser(url: &str) -> bool {
     let is_mac = cfg!(target_os = "macos");
     let has_screen =
         is_mac || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|it| env::var_os(it).is_some());
@@ -187,13 +188,12 @@ fn open(url: &str) -> bool {
 fn read_pasted_lines() -> (Sender<()>, UnboundedReceiver<String>) {
     let (start, started) = channel();
     let (send, lines) = unbounded_channel();
-    // Nothing wakes a thread that waits for a line; it ends with the program.
-    let read = move || {
+    // Without a thread nothing can be pasted. Nothing wakes one that waits for a line; it ends with
+    // the program.
+    let _ = thread::Builder::new().spawn(move || {
         if started.recv().is_ok() {
             let _ = io::stdin().lines().map_while(Result::ok).try_for_each(|it| send.send(it));
         }
-    };
-    // Without a thread nothing can be pasted.
-    let _ = thread::Builder::new().spawn(read);
+    });
     (start, lines)
 }

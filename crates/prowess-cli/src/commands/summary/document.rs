@@ -7,13 +7,11 @@ use serde::Serialize;
 
 use super::{
     super::{FindingJson, finding_json},
-    Summary,
+    Advice, Summary,
 };
 
 /// Returns the whole summary, with nothing folded.
 pub(super) fn document<'a>(summary: &'a Summary<'_>) -> impl Serialize + use<'a> {
-    let suggestion =
-        |it: &'a super::Advice| SuggestionJson { command: &it.command, purpose: &it.why };
     SummaryJson {
         clients: summary
             .clients
@@ -27,8 +25,12 @@ pub(super) fn document<'a>(summary: &'a Summary<'_>) -> impl Serialize + use<'a>
             })
             .collect(),
         clients_detected: summary.is_detected,
-        locations: summary.checkup.locations.iter().map(|it| location(it, summary)).collect(),
-        suggestions: summary.advice.iter().map(suggestion).collect(),
+        locations: summary.checkup.locations.iter().map(|it| location_json(it, summary)).collect(),
+        suggestions: summary
+            .advice
+            .iter()
+            .map(|it: &Advice| SuggestionJson { command: &it.command, purpose: &it.why })
+            .collect(),
         plugins: summary.plugins.as_deref().map(Path::to_string_lossy),
         findings: summary.checkup.findings.iter().map(finding_json).collect(),
     }
@@ -97,19 +99,21 @@ struct SuggestionJson<'a> {
     purpose: &'a str,
 }
 
-fn location<'a>(location: &'a Location, summary: &'a Summary<'_>) -> LocationJson<'a> {
+fn location_json<'a>(location: &'a Location, summary: &'a Summary<'_>) -> LocationJson<'a> {
     let checkup = summary.checkup;
-    let skill = |it: &'a ExaminedSkill| SkillJson {
-        name: &it.name,
-        path: it.path.to_string_lossy(),
-        status: it.status.as_str(),
-        left_out: summary.is_left_out(&it.path),
-    };
     LocationJson {
         directory: location.directory.to_string_lossy(),
         aliases: location.aliases.iter().map(|it| it.to_string_lossy()).collect(),
         scope: if location.in_project { "project" } else { "user" },
-        skills: location.skills(checkup).map(skill).collect(),
+        skills: location
+            .skills(checkup)
+            .map(|it: &ExaminedSkill| SkillJson {
+                name: &it.name,
+                path: it.path.to_string_lossy(),
+                status: it.status.as_str(),
+                left_out: summary.is_left_out(&it.path),
+            })
+            .collect(),
         read_by: location
             .readers(checkup)
             .into_iter()

@@ -1,14 +1,15 @@
 //! The skills and directories named on the command line.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use prowess::{Checkup, Location, spec::SKILL_FILE};
+use prowess::{Checkup, ExaminedSkill, Location, spec::SKILL_FILE};
 
-use crate::{arguments::Global, context, surroundings::absolute};
+use crate::{
+    arguments::Global,
+    context,
+    surroundings::{absolute, real_path},
+};
 
 /// The named skills and directories; everything if none was named.
 pub(super) struct SummaryScope {
@@ -43,33 +44,32 @@ impl SummaryScope {
     }
 
     /// Removes everything else from a checkup. The verdicts were given with everything in place.
-    pub(super) fn narrow(&self, checkup: &mut Checkup) {
+    pub(super) fn restrict(&self, checkup: &mut Checkup) {
         if self.is_everything() {
             return;
         }
-        let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
-        let named: Vec<PathBuf> = self.directories.iter().map(|it| real(it)).collect();
-        let is_within = |it: &Path| named.is_empty() || named.iter().any(|dir| it.starts_with(dir));
+        let named: Vec<PathBuf> = self.directories.iter().map(|it| real_path(it)).collect();
         let Checkup { skills, locations, crowded, findings } = checkup;
         for location in &mut *locations {
             let mut paths = location.aliases.iter().chain([&location.directory]);
-            let is_named = paths.any(|it| is_within(&real(it)));
+            let is_named = paths.any(|it| is_in_named(it, &named));
             location.skills.retain(|number| {
-                let skill = &skills[*number];
-                let is_meant = || skill.path.parent().is_some_and(|it| named.contains(&real(it)));
-                (is_named || is_meant())
-                    && (self.include.is_empty() || self.include.contains(&skill.name))
-                    && !self.exclude.contains(&skill.name)
+                let ExaminedSkill { name, path, .. } = &skills[*number];
+                let is_named =
+                    is_named || path.parent().is_some_and(|it| named.contains(&real_path(it)));
+                is_named
+                    && (self.include.is_empty() || self.include.contains(name))
+                    && !self.exclude.contains(name)
             });
         }
         locations.retain(|it| !it.skills.is_empty());
         // A named skill is shown in its directory.
-        let is_skill = |it: &Location| {
-            it.skills.iter().any(|at| skills[*at].path.parent() == Some(&it.directory))
-        };
-        if locations.iter().any(|it| !is_skill(it)) {
-            locations.retain(|it| !is_skill(it));
-        }
+        let (of_skills, others): (Vec<Location>, Vec<Location>) =
+            std::mem::take(locations).into_iter().partition(|location| {
+                let mut paths = location.skills.iter().map(|it| &skills[*it].path);
+                paths.any(|it| it.parent() == Some(&location.directory))
+            });
+        *locations = if others.is_empty() { of_skills } else { others };
         // A named directory may contain directories that clients read.
         let inner: Vec<(PathBuf, Vec<usize>)> =
             locations.iter().map(|it| (it.directory.clone(), it.skills.clone())).collect();
@@ -83,8 +83,14 @@ impl SummaryScope {
             location.skills.retain(|it| !inside.contains(it));
         }
         locations.retain(|it| !it.skills.is_empty());
-        findings.retain(|it| is_within(&real(&it.path)));
+        findings.retain(|it| is_in_named(&it.path, &named));
         // That is about everything a client reads.
         crowded.clear();
     }
+}
+
+/// Returns whether a path is in one of the named directories, or none was named.
+fn is_in_named(path: &Path, named: &[PathBuf]) -> bool {
+    let path = real_path(path);
+    named.is_empty() || named.iter().any(|it| path.starts_with(it))
 }

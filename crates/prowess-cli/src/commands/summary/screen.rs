@@ -12,15 +12,15 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{
     super::{
         count,
-        doctor::{whole, wrapped},
+        doctor::{unbroken, wrap_words},
     },
     Advice, Summary,
 };
 use crate::{
     context::OF_PLUGINS,
-    printer::{DIM, NAME, Printer, painted},
+    printer::{DIM, NAME, Printer, paint},
     safe,
-    surroundings::short,
+    surroundings::short_path,
 };
 
 /// The widest line.
@@ -78,23 +78,25 @@ const DETAILS: &[Detail] = &[
 
 /// Prints the summary, with as much detail as fits on the screen.
 pub(super) fn show(summary: &Summary<'_>, printer: &mut Printer) -> Result<()> {
-    let canvas = |detail: Detail| {
-        let width = printer.width.unwrap_or(WIDEST).min(WIDEST);
-        let mut canvas =
-            Canvas { width, colored: printer.colored, detail, is_folded: false, lines: Vec::new() };
-        canvas.draw(summary);
-        canvas.lines
-    };
     // The line of the prompt is on the screen too.
     let height = printer.height.map_or(LINES, |it| it.saturating_sub(1));
-    let drawn = match printer.verbose {
-        true => canvas(ALL),
-        false => {
-            let mut all = DETAILS.iter().map(|it| canvas(*it));
-            let fitting = all.find(|it| it.len() <= height);
-            fitting.unwrap_or_else(|| DETAILS.last().map_or_else(Vec::new, |it| canvas(*it)))
+    let details: &[Detail] = if printer.verbose { &[ALL] } else { DETAILS };
+    let mut drawn = Vec::new();
+    for detail in details {
+        let width = printer.width.unwrap_or(WIDEST).min(WIDEST);
+        let mut canvas = Canvas {
+            width,
+            colored: printer.colored,
+            detail: *detail,
+            is_folded: false,
+            lines: Vec::new(),
+        };
+        canvas.draw(summary);
+        drawn = canvas.lines;
+        if drawn.len() <= height {
+            break;
         }
-    };
+    }
     drawn.iter().try_for_each(|it| printer.line(it))
 }
 
@@ -110,7 +112,7 @@ struct Canvas {
 impl Canvas {
     fn draw(&mut self, summary: &Summary<'_>) {
         let checkup = summary.checkup;
-        self.head(summary);
+        self.draw_head(summary);
         // The locations with most skills are shown, if there is no room for all.
         let mut numbers: Vec<usize> = (0..checkup.locations.len()).collect();
         numbers.sort_by_key(|it| std::cmp::Reverse(checkup.locations[*it].skills.len()));
@@ -118,9 +120,9 @@ impl Canvas {
         numbers.sort_unstable();
         for (number, at) in numbers.iter().enumerate() {
             if number == 0 || self.detail.is_airy {
-                self.line("");
+                self.push_line("");
             }
-            self.location(&checkup.locations[*at], summary);
+            self.draw_location(&checkup.locations[*at], summary);
         }
         if !rest.is_empty() {
             self.is_folded = true;
@@ -129,28 +131,29 @@ impl Canvas {
                 1 => "1 more directory".to_owned(),
                 many => format!("{many} more directories"),
             };
-            self.text(&format!("{many} with {}", count(skills, "skill")), 0, DIM);
+            self.draw_text(&format!("{many} with {}", count(skills, "skill")), 0, DIM);
         }
-        self.remarks(summary);
-        self.line("");
-        let next = |it: &(&str, &str)| Advice { command: it.0.to_owned(), why: it.1.to_owned() };
-        let in_plugins = Some(("prowess list .", "list the skills of the plugins here"));
-        let in_plugins = in_plugins.filter(|_| summary.in_plugins > 0);
-        if checkup.locations.is_empty() && !summary.named.is_everything() {
-            self.commands("What to do next:", &EVERYTHING.iter().map(next).collect::<Vec<_>>());
-        } else if checkup.locations.is_empty() {
-            let first = in_plugins.iter().chain(FIRST).map(next);
-            self.commands("What to do next:", &first.collect::<Vec<_>>());
-        } else if summary.advice.is_empty() {
-            let next = NEXT.iter().map(next).map(|mut it: Advice| {
-                it.command.push_str(&summary.typed);
-                it
+        self.draw_remarks(summary);
+        self.push_line("");
+        let in_plugins: &[(&str, &str)] = match summary.in_plugins {
+            0 => &[],
+            _ => &[("prowess list .", "list the skills of the plugins here")],
+        };
+        let (next, typed) = match checkup.locations.is_empty() {
+            true if !summary.named.is_everything() => (EVERYTHING.to_vec(), ""),
+            true => ([in_plugins, FIRST].concat(), ""),
+            false => (NEXT.to_vec(), &*summary.typed),
+        };
+        if checkup.locations.is_empty() || summary.advice.is_empty() {
+            let next = next.iter().map(|(command, why)| Advice {
+                command: format!("{command}{typed}"),
+                why: (*why).to_owned(),
             });
-            self.commands("What to do next:", &next.collect::<Vec<_>>());
+            self.draw_commands("What to do next:", &next.collect::<Vec<_>>());
         } else {
-            self.commands("What would help most:", &summary.advice);
+            self.draw_commands("What would help most:", &summary.advice);
         }
-        self.line("");
+        self.push_line("");
         let mut hints: Vec<&str> = Vec::new();
         if self.is_folded {
             hints.push("`prowess -v` shows everything");
@@ -159,12 +162,12 @@ impl Canvas {
             hints.push("`prowess doctor` explains why");
         }
         hints.push("`prowess --help` lists commands");
-        let hints: Vec<String> = hints.iter().map(|it| whole(it)).collect();
-        self.text(&hints.join(", "), 0, DIM);
+        let hints: Vec<String> = hints.iter().map(|it| unbroken(it)).collect();
+        self.draw_text(&hints.join(", "), 0, DIM);
     }
 
     /// Draws the number of skills, and the agents.
-    fn head(&mut self, summary: &Summary<'_>) {
+    fn draw_head(&mut self, summary: &Summary<'_>) {
         let Summary { checkup, clients, is_detected, .. } = summary;
         let skills = count(summary.counted.found, "skill");
         let rest = summary.counted.remainder();
@@ -174,7 +177,7 @@ impl Canvas {
                     .named
                     .directories
                     .iter()
-                    .map(|it: &PathBuf| whole(&short_path(it, summary)))
+                    .map(|it: &PathBuf| unbroken(&summary_path(it, summary)))
                     .collect();
                 format!("No skills found in {}", all.join(", "))
             }
@@ -183,38 +186,39 @@ impl Canvas {
             1 => format!("{skills} in 1 directory{rest}"),
             many => format!("{skills} in {many} directories{rest}"),
         };
-        self.text(&line, 0, NAME);
+        self.draw_text(&line, 0, NAME);
         match is_detected {
             true => {
-                let all = clients.iter().map(|it| whole(it.label)).collect::<Vec<_>>();
-                self.text(&format!("Installed agents: {}", all.join(", ")), 0, Style::new());
+                let all = clients.iter().map(|it| unbroken(it.label)).collect::<Vec<_>>();
+                self.draw_text(&format!("Installed agents: {}", all.join(", ")), 0, Style::new());
             }
             false => {
                 let all = clients.len();
                 let text = match checkup.locations.is_empty() {
                     true => "No installed agent was detected".to_owned(),
                     false => {
-                        format!("No installed agent was detected, so all {all} known ones count")
+                        format!(
+                            "No installed agent was detected, so all {all} known ones are included"
+                        )
                     }
                 };
-                self.text(&text, 0, Style::new());
+                self.draw_text(&text, 0, Style::new());
             }
         }
     }
 
     /// Draws one directory: its skills, the agents that load them, and the problems of the others.
-    fn location(&mut self, location: &Location, summary: &Summary<'_>) {
+    fn draw_location(&mut self, location: &Location, summary: &Summary<'_>) {
         let checkup = summary.checkup;
-        let path = |it| short_path(it, summary);
-        let mut path_shown = path(&location.directory);
         let many = count(location.skills.len(), "skill");
         let room = self.width.saturating_sub(many.width() + 2);
-        path_shown = tail(&path_shown, room);
+        let path = path_end(&summary_path(&location.directory, summary), room);
         let many = self.paint(&many, DIM);
-        self.line(&format!("{}  {many}", self.paint(&path_shown, NAME)));
+        self.push_line(&format!("{}  {many}", self.paint(&path, NAME)));
         if !location.aliases.is_empty() {
-            let all: Vec<String> = location.aliases.iter().map(|it| whole(&path(it))).collect();
-            self.text(&format!("the same directory as {}", all.join(", ")), 2, DIM);
+            let all = location.aliases.iter().map(|it| unbroken(&summary_path(it, summary)));
+            let all: Vec<String> = all.collect();
+            self.draw_text(&format!("the same directory as {}", all.join(", ")), 2, DIM);
         }
         let names = location.skills(checkup).map(|it| {
             let name = safe::line(&it.name);
@@ -223,83 +227,69 @@ impl Canvas {
                 status => format!("{name} ({})", status.as_str()),
             }
         });
-        self.names(&names.collect::<Vec<_>>());
-        self.readers(location, summary);
+        self.draw_names(&names.collect::<Vec<_>>());
+        self.draw_readers(location, summary);
         let troubles = location.troubles(checkup);
         let shown = self.detail.troubles.min(troubles.len());
         let widest = troubles[..shown].iter().map(|it| safe::line(&it.skill.name).width()).max();
         let column = widest.unwrap_or(0).min(COLUMN).min(self.width * 2 / 5);
-        troubles[..shown].iter().for_each(|it| self.trouble(it, column));
-        self.fold_troubles(&troubles[shown..], shown > 0);
+        troubles[..shown].iter().for_each(|it| self.draw_trouble(it, column));
+        self.draw_folded_troubles(&troubles[shown..], shown > 0);
     }
 
     /// Draws the names of skills, in as many lines as allowed.
-    fn names(&mut self, names: &[String]) {
+    fn draw_names(&mut self, names: &[String]) {
         if self.detail.names == 0 {
             self.is_folded |= !names.is_empty();
             return;
         }
         let room = self.width.saturating_sub(2);
-        let names: Vec<String> = names.iter().map(|it| whole(&safe::cut(it, room))).collect();
-        let lines = |shown: usize| {
-            let more = match names.len() - shown {
-                0 => String::new(),
-                more => whole(&format!(" and {more} more")).replacen('\u{a0}', " ", 1),
-            };
-            wrapped(&format!("{}{more}", names[..shown].join(", ")), Some(room))
-        };
+        let names: Vec<String> = names.iter().map(|it| unbroken(&safe::cut(it, room))).collect();
         // As many as fit: more names never take fewer lines.
         let (mut low, mut high) = (1, names.len());
         while low < high {
             let middle = (low + high).div_ceil(2);
-            if lines(middle).len() <= self.detail.names { low = middle } else { high = middle - 1 }
+            let lines = wrap_names(&names, middle, room);
+            if lines.len() <= self.detail.names { low = middle } else { high = middle - 1 }
         }
         self.is_folded |= low < names.len();
-        for line in lines(low) {
-            self.line(&format!("  {line}"));
+        for line in wrap_names(&names, low, room) {
+            self.push_line(&format!("  {line}"));
         }
     }
 
     /// Draws the agents that load the skills of a directory.
-    fn readers(&mut self, location: &Location, summary: &Summary<'_>) {
+    fn draw_readers(&mut self, location: &Location, summary: &Summary<'_>) {
         let all = location.skills.len();
         let readers = location.readers(summary.checkup);
-        let those = |is_it: &dyn Fn(&DirectoryReader) -> bool| -> Vec<DirectoryReader> {
-            readers.iter().copied().filter(|it| is_it(it)).collect()
-        };
-        let full = those(&|it| it.loaded == all);
-        let part = those(&|it| it.loaded > 0 && it.loaded < all);
-        let unknown = those(&|it| it.loaded == 0 && it.unknown > 0);
-        let none = those(&|it| it.loaded == 0 && it.unknown == 0);
-        let whom = |those: &[DirectoryReader]| those.iter().map(|it| it.client).collect::<Vec<_>>();
-        let hidden = |it: &DirectoryReader| match it.hidden {
-            0 => it.client.label.to_owned(),
-            hidden => format!("{} ({hidden} hidden)", it.client.label),
-        };
+        let (mut full, mut part) = (Vec::new(), Vec::new());
+        let (mut unknown, mut none) = (Vec::new(), Vec::new());
+        for DirectoryReader { client, loaded, hidden, unknown: undecided } in &readers {
+            let label = client.label;
+            match (*loaded, *hidden) {
+                (0, _) if *undecided > 0 => unknown.push(label.to_owned()),
+                (loaded, 0) if loaded == all => full.push(label.to_owned()),
+                (loaded, hidden) if loaded == all => {
+                    full.push(format!("{label} ({hidden} hidden)"));
+                }
+                (0, _) => none.push(label.to_owned()),
+                (loaded, 0) => part.push(format!("{label} ({loaded} of {all})")),
+                (loaded, hidden) => {
+                    part.push(format!("{label} ({loaded} of {all}, {hidden} hidden)"));
+                }
+            }
+        }
+        let is_well = part.is_empty() && none.is_empty() && !full.is_empty();
         let strangers = match summary.is_detected {
             true => location.strangers(summary.checkup),
             false => Vec::new(),
         };
         let clauses = [
-            ("loaded by", "loaded by", self.joined(full.iter().map(hidden).collect())),
-            (
-                "partly loaded by",
-                "partly by",
-                self.joined(
-                    part.iter()
-                        .map(|it: &DirectoryReader| match it.hidden {
-                            0 => format!("{} ({} of {all})", it.client.label, it.loaded),
-                            hidden => format!(
-                                "{} ({} of {all}, {hidden} hidden)",
-                                it.client.label, it.loaded
-                            ),
-                        })
-                        .collect(),
-                ),
-            ),
-            ("not loaded by", "not by", self.listed(&whom(&none))),
-            ("may be loaded by", "maybe by", self.listed(&whom(&unknown))),
-            ("not read by", "not read by", self.listed(&strangers)),
+            ("loaded by", "loaded by", self.join_words(full)),
+            ("partly loaded by", "partly by", self.join_words(part)),
+            ("not loaded by", "not by", self.join_words(none)),
+            ("may be loaded by", "maybe by", self.join_words(unknown)),
+            ("not read by", "not read by", self.join_labels(&strangers)),
         ];
         let mut text = String::new();
         for (first, further, whom) in clauses.iter().filter(|it| !it.2.is_empty()) {
@@ -311,13 +301,12 @@ impl Canvas {
             let whom = if summary.is_detected { "installed" } else { "known" };
             text = format!("not read by any {whom} agent");
         }
-        let is_well = part.is_empty() && none.is_empty() && !full.is_empty();
         let color = if is_well { AnsiColor::Green } else { AnsiColor::Yellow };
-        self.text(&text, 2, color.on_default());
+        self.draw_text(&text, 2, color.on_default());
     }
 
     /// Draws the verdict on one skill, and its reason.
-    fn trouble(&mut self, trouble: &SkillTrouble<'_>, column: usize) {
+    fn draw_trouble(&mut self, trouble: &SkillTrouble<'_>, column: usize) {
         let SkillTrouble { skill, verdict, clients, note } = trouble;
         let name = safe::cut(&safe::line(&skill.name), column);
         let pad = " ".repeat(column.saturating_sub(name.width()));
@@ -327,31 +316,34 @@ impl Canvas {
         let fate = match (verdict, note.and_then(|it| it.symptom)) {
             (Verdict::Hidden, Some(Symptom::NotForPeople)) => "loaded, but hidden from people",
             (Verdict::Hidden, _) => "loaded, but hidden from the model",
-            _ => fate(*verdict),
+            _ => verdict_participle(*verdict),
         };
-        let text = format!("{fate} {by} {}{reason}", self.listed(clients));
+        let text = format!("{fate} {by} {}{reason}", self.join_labels(clients));
         let indent = column + 6;
-        let lines = wrapped(&text, Some(self.width.saturating_sub(indent).max(10)));
+        let lines = wrap_words(&text, Some(self.width.saturating_sub(indent).max(10)));
         for (number, line) in lines.iter().enumerate() {
             let line = match number {
                 0 => {
-                    format!("  {} {name}{pad}  {line}", self.paint(mark(*verdict), color(*verdict)))
+                    format!(
+                        "  {} {name}{pad}  {line}",
+                        self.paint(verdict_mark(*verdict), verdict_style(*verdict))
+                    )
                 }
                 _ => format!("{}{line}", " ".repeat(indent)),
             };
-            self.line(&line);
+            self.push_line(&line);
         }
     }
 
     /// Draws the number of hidden problems, by kind.
-    fn fold_troubles(&mut self, troubles: &[SkillTrouble<'_>], is_rest: bool) {
+    fn draw_folded_troubles(&mut self, troubles: &[SkillTrouble<'_>], is_rest: bool) {
         if troubles.is_empty() {
             return;
         }
         self.is_folded = true;
         let mut words: Vec<(&'static str, Vec<&Path>)> = Vec::new();
         for trouble in troubles {
-            let (word, path) = (fate(trouble.verdict), &*trouble.skill.path);
+            let (word, path) = (verdict_participle(trouble.verdict), &*trouble.skill.path);
             match words.iter_mut().find(|it| it.0 == word) {
                 Some(known) if known.1.last() == Some(&path) => {}
                 Some(known) => known.1.push(path),
@@ -365,14 +357,14 @@ impl Canvas {
                 (0, _) => " skills",
                 _ => "",
             };
-            whole(&format!("{}{more}{what} {word}", paths.len()))
+            unbroken(&format!("{}{more}{what} {word}", paths.len()))
         });
         let texts: Vec<String> = texts.collect();
-        self.text(&texts.join(", "), 2, AnsiColor::Yellow.on_default());
+        self.draw_text(&texts.join(", "), 2, AnsiColor::Yellow.on_default());
     }
 
     /// Draws the remarks that do not belong to one directory.
-    fn remarks(&mut self, summary: &Summary<'_>) {
+    fn draw_remarks(&mut self, summary: &Summary<'_>) {
         let checkup = summary.checkup;
         let mut texts: Vec<String> = Vec::new();
         if summary.in_plugins > 0 {
@@ -395,20 +387,20 @@ impl Canvas {
         }
         if let Some(plugins) = &summary.plugins {
             let Summary { surroundings, .. } = summary;
-            let plugins = short(plugins, &surroundings.cwd, surroundings.home.as_deref());
+            let plugins = short_path(plugins, &surroundings.cwd, surroundings.home.as_deref());
             texts.push(format!("skills of plugins in {plugins} are not examined"));
         }
         if !texts.is_empty() && self.detail.is_airy {
-            self.line("");
+            self.push_line("");
         }
         for text in texts {
-            self.text(&safe::line(&text), 0, DIM);
+            self.draw_text(&safe::line(&text), 0, DIM);
         }
     }
 
     /// Draws commands, each on one line so that it can be copied, with their purpose.
-    fn commands(&mut self, title: &str, all: &[Advice]) {
-        self.line(&self.paint(title, NAME));
+    fn draw_commands(&mut self, title: &str, all: &[Advice]) {
+        self.push_line(&self.paint(title, NAME));
         let shown: Vec<String> =
             all.iter().map(|it| safe::line(&it.command).into_owned()).collect();
         let widest = shown.iter().map(|it| it.width()).max().unwrap_or(0);
@@ -419,30 +411,30 @@ impl Canvas {
             if is_beside {
                 let pad = " ".repeat(widest - command.width() + 3);
                 let why = self.paint(&safe::line(&advice.why), DIM);
-                self.line(&format!("  {bold}{pad}{why}"));
+                self.push_line(&format!("  {bold}{pad}{why}"));
             } else {
-                self.line(&format!("  {bold}"));
+                self.push_line(&format!("  {bold}"));
                 if self.detail.is_airy {
-                    self.text(&safe::line(&advice.why), 6, DIM);
+                    self.draw_text(&safe::line(&advice.why), 6, DIM);
                 }
             }
         }
     }
 
-    /// Lists the labels of clients.
-    fn listed(&self, clients: &[&'static Client]) -> String {
-        self.joined(clients.iter().map(|it| it.label.to_owned()).collect())
+    /// Joins the labels of clients.
+    fn join_labels(&self, clients: &[&'static Client]) -> String {
+        self.join_words(clients.iter().map(|it| it.label.to_owned()).collect())
     }
 
     /// Joins words; of many, the first and the number of the others.
-    fn joined(&self, words: Vec<String>) -> String {
+    fn join_words(&self, words: Vec<String>) -> String {
         let shown = match self.detail.names > 3 || words.len() <= NAMED + 1 {
             true => words.len(),
             false => NAMED,
         };
-        let mut shown_words: Vec<String> = words[..shown].iter().map(|it| whole(it)).collect();
+        let mut shown_words: Vec<String> = words[..shown].iter().map(|it| unbroken(it)).collect();
         if words.len() > shown {
-            shown_words.push(whole(&format!("{} more", words.len() - shown)));
+            shown_words.push(unbroken(&format!("{} more", words.len() - shown)));
         }
         match shown_words.pop() {
             Some(last) if !shown_words.is_empty() => {
@@ -453,34 +445,43 @@ impl Canvas {
     }
 
     /// Draws a safe text, wrapped.
-    fn text(&mut self, text: &str, indent: usize, style: Style) {
+    fn draw_text(&mut self, text: &str, indent: usize, style: Style) {
         let room = self.width.saturating_sub(indent).max(10);
-        for line in wrapped(text, Some(room)) {
+        for line in wrap_words(text, Some(room)) {
             let line = format!("{}{}", " ".repeat(indent), self.paint(&line, style));
-            self.line(&line);
+            self.push_line(&line);
         }
     }
 
-    fn line(&mut self, line: &str) {
+    fn push_line(&mut self, line: &str) {
         self.lines.push(line.to_owned());
     }
 
     fn paint(&self, text: &str, style: Style) -> String {
-        painted(text, style, self.colored)
+        paint(text, style, self.colored)
     }
 }
 
+/// Returns the lines of the first names and the number of the others.
+fn wrap_names(names: &[String], shown: usize, width: usize) -> Vec<String> {
+    let more = match names.len() - shown {
+        0 => String::new(),
+        more => unbroken(&format!(" and {more} more")).replacen('\u{a0}', " ", 1),
+    };
+    wrap_words(&format!("{}{more}", names[..shown].join(", ")), Some(width))
+}
+
 /// Returns a shortened path, made safe for a terminal.
-fn short_path(path: &Path, summary: &Summary<'_>) -> String {
+fn summary_path(path: &Path, summary: &Summary<'_>) -> String {
     let Surroundings { cwd, home, .. } = summary.surroundings;
-    safe::line(&short(path, cwd, home.as_deref())).into_owned()
+    safe::line(&short_path(path, cwd, home.as_deref())).into_owned()
 }
 
 /// The reason of a skill that shares its name.
 const SHADOWED: &str = "another skill with the same name comes first";
 
 /// Returns the participle for a verdict other than a full load.
-fn fate(verdict: Verdict) -> &'static str {
+fn verdict_participle(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Refused | Verdict::Unseen => "dropped",
         Verdict::Shadowed => "shadowed",
@@ -491,7 +492,7 @@ fn fate(verdict: Verdict) -> &'static str {
     }
 }
 
-fn mark(verdict: Verdict) -> &'static str {
+fn verdict_mark(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Refused | Verdict::Unseen => "x",
         Verdict::Shadowed => "=",
@@ -501,7 +502,7 @@ fn mark(verdict: Verdict) -> &'static str {
     }
 }
 
-fn color(verdict: Verdict) -> Style {
+fn verdict_style(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Refused | Verdict::Unseen | Verdict::Shadowed => {
             AnsiColor::Red.on_default().bold()
@@ -512,7 +513,7 @@ fn color(verdict: Verdict) -> Style {
 }
 
 /// Returns the end of a path that is too wide.
-fn tail(path: &str, width: usize) -> String {
+fn path_end(path: &str, width: usize) -> String {
     if path.width() <= width {
         return path.to_owned();
     }

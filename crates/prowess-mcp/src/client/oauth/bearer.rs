@@ -55,24 +55,24 @@ impl Bearer {
     pub(in crate::client) async fn token(self: &Arc<Self>) -> Result<Option<Secret>, LoginError> {
         match self.read()? {
             Some(login) if login.tokens.is_expired() => {
-                self.renewed(&login.tokens.access_token).await
+                self.renew(&login.tokens.access_token).await
             }
             login => Ok(login.map(|it| it.tokens.access_token)),
         }
     }
 
     /// Returns another token than this invalid one; the same if it cannot be renewed.
-    pub(in crate::client) async fn renewed(
+    pub(in crate::client) async fn renew(
         self: &Arc<Self>,
         old: &Secret,
     ) -> Result<Option<Secret>, LoginError> {
         // The caller may be dropped, but a used refresh token must be replaced in any case.
         let (own, old) = (self.clone(), old.clone());
-        let renewed = tokio::spawn(async move { own.renew(&old).await }).await;
+        let renewed = tokio::spawn(async move { own.renew_stored(&old).await }).await;
         renewed.unwrap_or(Err(LoginError::Interrupted))
     }
 
-    async fn renew(&self, old: &Secret) -> Result<Option<Secret>, LoginError> {
+    async fn renew_stored(&self, old: &Secret) -> Result<Option<Secret>, LoginError> {
         let _lock = self.logins.lock(&self.label).await?;
         // Another process may have renewed it meanwhile.
         let Some(login) = self.read()? else { return Ok(None) };

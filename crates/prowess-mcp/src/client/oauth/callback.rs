@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     future::pending,
     io,
-    net::{Ipv4Addr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -64,37 +64,36 @@ const LONGEST: usize = 16 * 1024;
 impl CallbackListener {
     /// Listens at any port, or at that of a registered redirect URI.
     pub(super) async fn new(registered: Option<&str>) -> Result<Self, LoginError> {
-        let failed = |address: String| |source| LoginError::Listen { address, source };
-        let Some(registered) = registered else {
-            let bind = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-            let listener = bind.map_err(failed("127.0.0.1".to_owned()))?;
-            let port = listener.local_addr().map_err(failed("127.0.0.1".to_owned()))?.port();
-            let redirect = format!("http://127.0.0.1:{port}/callback");
-            return Ok(Self { listener, second: None, redirect, path: "/callback".to_owned() });
+        match registered {
+            Some(registered) => Self::bind_to(registered).await,
+            None => Self::bind_any().await.map_err(|source| {
+                let address = "127.0.0.1".to_owned();
+                LoginError::Listen { address, source }
+            }),
+        }
+    }
+
+    async fn bind_any() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let redirect = format!("http://127.0.0.1:{}/callback", listener.local_addr()?.port());
+        Ok(Self { listener, second: None, redirect, path: "/callback".to_owned() })
+    }
+
+    async fn bind_to(registered: &str) -> Result<Self, LoginError> {
+        let url = Url::parse(registered)
+            .ok()
+            .filter(|url| url.scheme() == "http" && is_loopback(url) && url.query().is_none());
+        let Some((url, port)) = url.and_then(|it| it.port().map(|port| (it, port))) else {
+            let why = "it must be like `http://127.0.0.1:8912/callback`, with a port".to_owned();
+            return Err(LoginError::Malformed { what: "`oauth.redirect_uri`", why });
         };
-        let what = "`oauth.redirect_uri`";
-        let bad = || {
-            let why = "it has to be like `http://127.0.0.1:8912/callback`, with a port".to_owned();
-            LoginError::Malformed { what, why }
-        };
-        let url = Url::parse(registered).map_err(|_| bad())?;
-        let is_fit = url.scheme() == "http" && is_loopback(&url) && url.query().is_none();
-        let port = url.port().filter(|_| is_fit).ok_or_else(bad)?;
-        let is_six = url.host_str() == Some("[::1]");
-        let four = async || TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-        let six = async || TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await;
-        let bound = async {
-            match (url.domain().is_some(), is_six) {
-                (true, _) => match six().await {
-                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
-                    second => Ok((four().await?, second.ok())),
-                },
-                (_, true) => Ok((six().await?, None)),
-                _ => Ok((four().await?, None)),
+        match bind_local(&url, port).await {
+            Ok((listener, second)) => {
+                let (redirect, path) = (registered.to_owned(), url.path().to_owned());
+                Ok(Self { listener, second, redirect, path })
             }
-        };
-        let (listener, second) = bound.await.map_err(failed(registered.to_owned()))?;
-        Ok(Self { listener, second, redirect: registered.to_owned(), path: url.path().to_owned() })
+            Err(source) => Err(LoginError::Listen { address: registered.to_owned(), source }),
+        }
     }
 
     /// Returns the redirect URI.
@@ -114,7 +113,7 @@ impl CallbackListener {
             tokio::select! {
                 accepted = self.accept(), if visits.len() < VISITORS => {
                     match accepted {
-                        Ok(stream) => drop(visits.spawn(attend(stream, self.path.clone(), state.clone()))),
+                        Ok(stream) => drop(visits.spawn(serve_request(stream, self.path.clone(), state.clone()))),
                         // There may be no file descriptor left for the moment.
                         Err(_) => sleep(PAUSE).await,
                     }
@@ -143,6 +142,20 @@ impl CallbackListener {
     }
 }
 
+/// Listens at the address of this machine that a URL names; at both addresses of `localhost`.
+async fn bind_local(url: &Url, port: u16) -> io::Result<(TcpListener, Option<TcpListener>)> {
+    if url.domain().is_none() {
+        let is_six = url.host_str() == Some("[::1]");
+        let address: IpAddr =
+            if is_six { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+        return Ok((TcpListener::bind((address, port)).await?, None));
+    }
+    match TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
+        second => Ok((TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?, second.ok())),
+    }
+}
+
 impl RedirectAnswer {
     /// Parses the answer in a query; `None` if it belongs to another login.
     fn read(query: &str, state: &Secret) -> Option<Self> {
@@ -164,13 +177,13 @@ impl RedirectAnswer {
     }
 
     /// Parses the answer in a URL that was copied from a browser on another machine.
-    pub(super) fn pasted(text: &str, state: &Secret) -> Option<Self> {
+    pub(super) fn parse_pasted(text: &str, state: &Secret) -> Option<Self> {
         Self::read(Url::parse(text.trim()).ok()?.query()?, state)
     }
 }
 
 /// Serves one request.
-async fn attend(stream: TcpStream, path: String, state: Secret) -> Visit {
+async fn serve_request(stream: TcpStream, path: String, state: Secret) -> Visit {
     let visit = Arc::new(Mutex::new(Visit::Nothing));
     let service = service_fn(|request: Request<Incoming>| {
         let (status, text, what) = respond(&request, &path, &state);
@@ -190,15 +203,15 @@ fn respond(
     state: &Secret,
 ) -> (StatusCode, &'static str, Visit) {
     if request.method() != Method::GET || request.uri().path() != path {
-        return (StatusCode::NOT_FOUND, "There is nothing here.\n", Visit::Nothing);
+        return (StatusCode::NOT_FOUND, "Not found.\n", Visit::Nothing);
     }
     match RedirectAnswer::read(request.uri().query().unwrap_or_default(), state) {
         Some(answer) => {
-            let text = "You can close this window: prowess goes on in the terminal.\n";
+            let text = "You can close this window and return to the terminal.\n";
             (StatusCode::OK, text, Visit::Redirect(answer))
         }
         None => {
-            let text = "This does not belong to the login that prowess waits for.\n";
+            let text = "This does not belong to the current login.\n";
             (StatusCode::BAD_REQUEST, text, Visit::Stranger)
         }
     }

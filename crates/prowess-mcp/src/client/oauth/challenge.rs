@@ -81,7 +81,7 @@ fn read_value(text: &str) -> (String, &str) {
 }
 
 /// Shortens and sanitizes a foreign text for display.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn sanitize(text: &str) -> String {
     const MOST: usize = 200;
     visible(text)
         .chars()
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn what_others_say_is_one_short_line() {
-        assert_eq!(shown("a\u{1b}[31mb\nc\u{202e}d"), "a[31mb cd");
-        assert_eq!(shown(&"x".repeat(1000)).len(), 200);
+        assert_eq!(sanitize("a\u{1b}[31mb\nc\u{202e}d"), "a[31mb cd");
+        assert_eq!(sanitize(&"x".repeat(1000)).len(), 200);
         assert_eq!(scopes("a  b a c\"d é x';rm y:z"), ["a", "b", "y:z"]);
     }
 }

@@ -8,12 +8,12 @@ use url::Url;
 
 use super::{
     LoginError,
-    challenge::shown,
+    challenge::sanitize,
     discovery::AuthorizationServer,
     registration::RegisteredClient,
     secret::Secret,
     token::{self, Tokens},
-    web::{Web, denied, needed, text},
+    web::{Web, denial, required_text, text},
 };
 
 pub(super) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -56,18 +56,19 @@ impl Device {
         }
         let (status, answer) = web.post_form(WHAT, endpoint, client.authorization(), &form).await?;
         if status != 200 || answer.contains_key("error") {
-            return Err(denied(status, WHAT, &answer));
+            return Err(denial(status, WHAT, &answer));
         }
-        let number = |key: &str| answer.get(key).and_then(Value::as_u64);
+        let [seconds, interval] =
+            ["expires_in", "interval"].map(|it| answer.get(it).and_then(Value::as_u64));
         let page = "the page for device codes";
         let complete = text(WHAT, &answer, "verification_uri_complete")?;
         Ok(Self {
-            code: Secret::new(needed(WHAT, &answer, "device_code")?),
-            user_code: shown(needed(WHAT, &answer, "user_code")?),
-            url: web.url(page, needed(WHAT, &answer, "verification_uri")?)?,
+            code: Secret::new(required_text(WHAT, &answer, "device_code")?),
+            user_code: sanitize(required_text(WHAT, &answer, "user_code")?),
+            url: web.url(page, required_text(WHAT, &answer, "verification_uri")?)?,
             complete: complete.map(|it| web.url(page, it)).transpose()?,
-            seconds: number("expires_in").unwrap_or(LONGEST).min(LONGEST),
-            interval: number("interval").unwrap_or(INTERVAL.0).clamp(INTERVAL.1, INTERVAL.2),
+            seconds: seconds.unwrap_or(LONGEST).min(LONGEST),
+            interval: interval.unwrap_or(INTERVAL.0).clamp(INTERVAL.1, INTERVAL.2),
         })
     }
 
@@ -93,11 +94,12 @@ impl Device {
                 ("resource", resource),
             ];
             match token::request(web, &server.token, client, &grant, scope).await {
-                Err(LoginError::Denied { error, .. }) if is(&error, "authorization_pending") => {}
-                Err(LoginError::Denied { error, .. }) if is(&error, "slow_down") => {
+                Err(LoginError::Denied { error, .. })
+                    if has_code(&error, "authorization_pending") => {}
+                Err(LoginError::Denied { error, .. }) if has_code(&error, "slow_down") => {
                     self.interval = (self.interval + 5).min(INTERVAL.2);
                 }
-                Err(LoginError::Denied { error, .. }) if is(&error, "expired_token") => {
+                Err(LoginError::Denied { error, .. }) if has_code(&error, "expired_token") => {
                     return Err(late);
                 }
                 tokens => return tokens,
@@ -107,6 +109,6 @@ impl Device {
 }
 
 /// Whether an error has this code.
-fn is(error: &str, code: &str) -> bool {
+fn has_code(error: &str, code: &str) -> bool {
     error.strip_prefix(code).is_some_and(|it| it.is_empty() || it.starts_with(':'))
 }

@@ -5,8 +5,8 @@ use url::Url;
 
 use super::{
     Challenge, LoginError,
-    challenge::{scopes, shown},
-    web::{Document, Web, needed, text, texts},
+    challenge::{sanitize, scopes},
+    web::{Document, Web, required_text, text, texts},
 };
 
 /// The protected resource metadata of a server.
@@ -62,11 +62,11 @@ pub(super) async fn protected_resource(
         }
     }
     if challenge.resource_metadata.is_some() {
-        let why = "it is not where the server says".to_owned();
+        let why = "it is not at the URL that the server names".to_owned();
         return Err(LoginError::Malformed { what: RESOURCE, why });
     }
     let issuers = vec![server.origin().ascii_serialization()];
-    Ok((ProtectedResource { resource: plain(server), issuers, scopes: Vec::new() }, false))
+    Ok((ProtectedResource { resource: resource_uri(server), issuers, scopes: Vec::new() }, false))
 }
 
 /// Returns the metadata of an authorization server; `None` if it has none.
@@ -96,9 +96,9 @@ pub(super) async fn authorization_server(
 
 impl ProtectedResource {
     fn read(document: &Document, server: &Url) -> Result<Self, LoginError> {
-        let resource = needed(RESOURCE, document, "resource")?;
+        let resource = required_text(RESOURCE, document, "resource")?;
         if !Url::parse(resource).is_ok_and(|it| is_within(server, &it)) {
-            return Err(LoginError::OtherResource { resource: shown(resource) });
+            return Err(LoginError::OtherResource { resource: sanitize(resource) });
         }
         let issuers = texts(document, "authorization_servers").unwrap_or_default();
         if issuers.is_empty() {
@@ -116,9 +116,12 @@ impl ProtectedResource {
 
 impl AuthorizationServer {
     fn read(web: &Web, document: &Document, issuer: &str) -> Result<Self, LoginError> {
-        let found = needed(ISSUER, document, "issuer")?;
+        let found = required_text(ISSUER, document, "issuer")?;
         if !is_same_issuer(found, issuer) {
-            return Err(LoginError::OtherIssuer { wanted: shown(issuer), found: shown(found) });
+            return Err(LoginError::OtherIssuer {
+                wanted: sanitize(issuer),
+                found: sanitize(found),
+            });
         }
         let optional = |key: &str, what: &'static str| match text(ISSUER, document, key)? {
             Some(url) => web.url(what, url).map(Some),
@@ -133,7 +136,8 @@ impl AuthorizationServer {
             issuer: found.to_owned(),
             authorization: optional("authorization_endpoint", "the authorization endpoint")?
                 .filter(|_| has_codes),
-            token: web.url("the token endpoint", needed(ISSUER, document, "token_endpoint")?)?,
+            token: web
+                .url("the token endpoint", required_text(ISSUER, document, "token_endpoint")?)?,
             registration: optional("registration_endpoint", "the registration endpoint")?,
             device: optional("device_authorization_endpoint", "the device endpoint")?,
             revocation: optional("revocation_endpoint", "the revocation endpoint")?,
@@ -172,7 +176,7 @@ fn is_within(url: &Url, resource: &Url) -> bool {
 }
 
 /// Returns the URL of a server as a resource.
-fn plain(server: &Url) -> String {
+fn resource_uri(server: &Url) -> String {
     let text = server.as_str();
     if server.path() == "/" && server.query().is_none() { text.trim_end_matches('/') } else { text }
         .to_owned()
@@ -214,6 +218,6 @@ mod tests {
         let url = Url::parse("https://x.test/a/b?q").unwrap();
         let place = well_known(&url, "oauth-protected-resource", url.path());
         assert_eq!(place.as_str(), "https://x.test/.well-known/oauth-protected-resource/a/b");
-        assert_eq!(plain(&Url::parse("https://x.test/").unwrap()), "https://x.test");
+        assert_eq!(resource_uri(&Url::parse("https://x.test/").unwrap()), "https://x.test");
     }
 }

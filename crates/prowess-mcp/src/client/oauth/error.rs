@@ -10,28 +10,28 @@ use prowess_runtime::{Outcome, OutcomeStatus};
 #[non_exhaustive]
 pub enum LoginError {
     /// The server is a program.
-    #[error("it is a program, and there is no login to one")]
+    #[error("it is a program, which needs no login")]
     Program,
     /// Its settings have an `authorization` header.
     #[error("its settings have an `authorization` header, which is sent instead")]
     Header,
     /// There is no directory for tokens.
-    #[error("there is no home directory in which a login could be kept")]
+    #[error("there is no home directory to save a login in")]
     Homeless,
     /// A token would be sent unencrypted.
-    #[error("{what} is not `https:`, so that others could read the token")]
+    #[error("{what} is not `https:`, so others could read the token")]
     Insecure {
         /// The purpose of the URL.
         what: &'static str,
     },
     /// The server does not require a login.
-    #[error("it answers without a login, and offers none")]
+    #[error("it answers without a login, and offers no login")]
     NotNeeded,
     /// The server requires something else than OAuth.
     #[error("it offers no login by OAuth")]
     NotOffered,
     /// A request failed.
-    #[error("cannot ask for {what}")]
+    #[error("cannot request {what}")]
     Wire {
         /// The requested document.
         what: &'static str,
@@ -70,7 +70,7 @@ pub enum LoginError {
         found: String,
     },
     /// The server names an authorization server that its settings do not allow.
-    #[error("its settings allow the authorization server `{wanted}` alone, and it names `{found}`")]
+    #[error("its settings allow only the authorization server `{wanted}`, but it names `{found}`")]
     UnlistedIssuer {
         /// The one in the settings.
         wanted: String,
@@ -113,13 +113,13 @@ pub enum LoginError {
         is_over: bool,
     },
     /// The login was not completed in time.
-    #[error("nobody has logged in within {minutes} minutes")]
+    #[error("nobody logged in within {minutes} minutes")]
     TooLate {
         /// The waiting time.
         minutes: u64,
     },
     /// The server does not accept the token that was just issued for it.
-    #[error("it refuses the new token with the status {status}")]
+    #[error("it rejects the new token with the status {status}")]
     TokenRefused {
         /// The status of its answer.
         status: u16,
@@ -136,10 +136,10 @@ pub enum LoginError {
     #[error("interrupted")]
     Interrupted,
     /// No random bytes are available.
-    #[error("the system gives no random bytes")]
+    #[error("the system has no random bytes")]
     Random(#[source] io::Error),
     /// The file of the tokens cannot be used.
-    #[error("the login kept in `{}` cannot be used: {why}", path.display())]
+    #[error("the saved login `{}` cannot be used: {why}", path.display())]
     Storage {
         /// The file or directory.
         path: PathBuf,
@@ -153,10 +153,10 @@ impl LoginError {
     pub fn hint(&self, label: &str) -> Option<String> {
         Some(match self {
             Self::NotOffered => {
-                "`headers` in its settings can have an `authorization`, with a variable in it".into()
+                "set an `authorization` in its `headers`, with a variable in it".into()
             }
             Self::Wire { source: WireError::Refused { .. }, .. } => {
-                "`policy.hosts` lists the hosts that may be asked; the authorization server has to be among them".into()
+                "add the authorization server to `policy.hosts`".into()
             }
             Self::UnlistedIssuer { .. } => {
                 "if that is right, change `issuer` in its `oauth` settings".into()
@@ -164,21 +164,21 @@ impl LoginError {
             Self::NoRegistration { .. } => format!(
                 "register a client there, with the redirect URI `http://127.0.0.1:8912/callback`, and set `client_id` and `redirect_uri` in `[servers.{label}.oauth]`"
             ),
-            Self::NoDeviceFlow { .. } => format!("leave out `--device`: `prowess servers login {label}`"),
+            Self::NoDeviceFlow { .. } => {
+                format!("leave out `--device`: `prowess servers login {label}`")
+            }
             Self::NoBrowserFlow { .. } => format!("use `prowess servers login {label} --device`"),
             Self::TooLate { .. } => format!("run `prowess servers login {label}` again"),
             Self::Denied { error, .. } if error.starts_with("invalid_redirect_uri") => format!(
-                "set a `redirect_uri` that it takes in `[servers.{label}.oauth]`, such as `http://localhost:8912/callback`"
+                "set a `redirect_uri` that it accepts in `[servers.{label}.oauth]`, such as `http://localhost:8912/callback`"
             ),
-            Self::Storage { .. } => format!(
-                "look at it; `prowess servers logout {label}` removes it"
-            ),
+            Self::Storage { .. } => format!("`prowess servers logout {label}` removes it"),
             _ => return None,
         })
     }
 
     /// Returns the message with its root cause.
-    pub(in crate::client) fn told(&self) -> String {
+    pub(in crate::client) fn message_with_cause(&self) -> String {
         let mut deepest: Option<&dyn Error> = self.source();
         while let Some(source) = deepest.and_then(Error::source) {
             deepest = Some(source);
@@ -196,7 +196,8 @@ impl LoginError {
             Self::TooLate { .. } => OutcomeStatus::TimedOut,
             _ => OutcomeStatus::Failed,
         };
-        let message = format!("cannot log in to the server `{label}`: {}", self.told());
+        let message =
+            format!("cannot log in to the server `{label}`: {}", self.message_with_cause());
         Box::new(Outcome { hint: self.hint(label), ..Outcome::bad(status, message) })
     }
 }

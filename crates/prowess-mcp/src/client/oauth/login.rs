@@ -11,7 +11,7 @@ use url::Url;
 use super::{
     Bearer, Challenge, LoginError,
     callback::{CallbackListener, RedirectAnswer},
-    challenge::shown,
+    challenge::sanitize,
     device::Device,
     discovery::{
         AuthorizationServer, ProtectedResource, authorization_server, is_same_issuer,
@@ -100,7 +100,7 @@ impl LoginJob {
         let authority = found.ok_or(match (is_refused, is_own_word) {
             (_, true) => LoginError::Malformed {
                 what: "the authorization server",
-                why: format!("`{}` has no metadata", shown(issuer)),
+                why: format!("`{}` has no metadata", sanitize(issuer)),
             },
             (true, false) => LoginError::NotOffered,
             (false, false) => LoginError::NotNeeded,
@@ -110,7 +110,7 @@ impl LoginJob {
         if let Ok(Some(before)) = self.bearer.state()
             && is_same_issuer(&before.issuer, &authority.issuer)
         {
-            add(&mut scopes, &before.scopes.join(" "));
+            add_scopes(&mut scopes, &before.scopes.join(" "));
         }
         let mut login = self.log_in(&authority, &resource, &scopes, &mut request).await?;
         // Some servers only now list the scopes that they need.
@@ -118,7 +118,7 @@ impl LoginJob {
         match self.probe(Some(token)).await? {
             (403, challenge) if challenge.wants_scope() => {
                 let before = scopes.len();
-                add(&mut scopes, &challenge.scope.unwrap_or_default());
+                add_scopes(&mut scopes, &challenge.scope.unwrap_or_default());
                 if scopes.len() == before {
                     return Err(LoginError::TokenRefused { status: 403 });
                 }
@@ -137,12 +137,12 @@ impl LoginJob {
     /// else the first.
     fn issuer<'r>(&self, resource: &'r ProtectedResource) -> Result<&'r str, LoginError> {
         let named = &resource.issuers;
-        match &self.settings.issuer {
-            None => Ok(&named[0]),
-            Some(own) => {
-                let other =
-                    || LoginError::UnlistedIssuer { wanted: own.clone(), found: shown(&named[0]) };
-                named.iter().find(|it| is_same_issuer(it, own)).map(|it| &**it).ok_or_else(other)
+        let Some(own) = &self.settings.issuer else { return Ok(&named[0]) };
+        match named.iter().find(|it| is_same_issuer(it, own)) {
+            Some(issuer) => Ok(issuer),
+            None => {
+                let (wanted, found) = (own.clone(), sanitize(&named[0]));
+                Err(LoginError::UnlistedIssuer { wanted, found })
             }
         }
     }
@@ -159,14 +159,14 @@ impl LoginJob {
         let mut scopes = Vec::new();
         match &challenge.scope {
             _ if !self.settings.scopes.is_empty() => {
-                add(&mut scopes, &self.settings.scopes.join(" "));
+                add_scopes(&mut scopes, &self.settings.scopes.join(" "));
             }
-            Some(scope) => add(&mut scopes, scope),
-            None => add(&mut scopes, &resource.scopes.join(" ")),
+            Some(scope) => add_scopes(&mut scopes, scope),
+            None => add_scopes(&mut scopes, &resource.scopes.join(" ")),
         }
-        add(&mut scopes, &more.join(" "));
+        add_scopes(&mut scopes, &more.join(" "));
         if authority.has_offline_access && !scopes.is_empty() {
-            add(&mut scopes, "offline_access");
+            add_scopes(&mut scopes, "offline_access");
         }
         scopes
     }
@@ -201,11 +201,11 @@ impl LoginJob {
         request: &mut LoginRequest<'_>,
     ) -> Result<(RegisteredClient, Tokens), LoginError> {
         let web = &self.bearer.web;
-        let issuer = || authority.issuer.clone();
-        let page = authority.authorization.as_ref();
-        let page = page.ok_or_else(|| LoginError::NoBrowserFlow { issuer: issuer() })?;
+        let Some(page) = &authority.authorization else {
+            return Err(LoginError::NoBrowserFlow { issuer: authority.issuer.clone() });
+        };
         if !authority.has_s256 {
-            return Err(LoginError::NoPkce { issuer: issuer() });
+            return Err(LoginError::NoPkce { issuer: authority.issuer.clone() });
         }
         let listener = CallbackListener::new(self.settings.redirect_uri.as_deref()).await?;
         let client = self.client(authority, Some(listener.redirect())).await?;
@@ -233,13 +233,13 @@ impl LoginJob {
         let came = async {
             tokio::select! {
                 answer = listener.wait(&state, &stranger) => answer,
-                answer = pasted(&mut request.pasted, &state, &stranger) => answer,
+                answer = wait_for_pasted(&mut request.pasted, &state, &stranger) => answer,
             }
         };
         let answer = timeout(PATIENCE, came)
             .await
             .map_err(|_| LoginError::TooLate { minutes: PATIENCE.as_secs() / 60 })?;
-        let code = accepted(answer, authority)?;
+        let code = check_answer(answer, authority)?;
         let grant = [
             ("grant_type", "authorization_code"),
             ("code", code.reveal()),
@@ -283,7 +283,9 @@ impl LoginJob {
     ) -> Result<RegisteredClient, LoginError> {
         let OauthSettings { client_id, client_secret, .. } = &self.settings;
         match client_id {
-            Some(id) => Ok(RegisteredClient::known(id.clone(), client_secret.clone(), authority)),
+            Some(id) => {
+                Ok(RegisteredClient::configured(id.clone(), client_secret.clone(), authority))
+            }
             None => RegisteredClient::register(&self.bearer.web, authority, redirect).await,
         }
     }
@@ -300,8 +302,7 @@ impl LoginJob {
             },
         });
         let begun = self.ask(Method::POST, &[], token, &begin).await?;
-        let is_refused = |it: &Incoming| matches!(it.status, 401 | 403);
-        if is_refused(&begun) {
+        if matches!(begun.status, 401 | 403) {
             return Ok((begun.status, Challenge::of(&begun)));
         }
         let session = begun.header("mcp-session-id").map(|it| ("mcp-session-id", it));
@@ -312,8 +313,8 @@ impl LoginJob {
             // It would expire later anyway.
             let _ = self.ask(Method::DELETE, &more, token, &Json::Null).await;
         }
-        let told = if is_refused(&listed) { listed } else { begun };
-        Ok((told.status, Challenge::of(&told)))
+        let answer = if matches!(listed.status, 401 | 403) { listed } else { begun };
+        Ok((answer.status, Challenge::of(&answer)))
     }
 
     /// Sends a message to the server, and waits for the head of its answer.
@@ -324,16 +325,19 @@ impl LoginJob {
         token: Option<&Secret>,
         message: &Json,
     ) -> Result<Incoming, LoginError> {
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let token = token.map(|it| pair("authorization", &format!("Bearer {}", it.reveal())));
-        let headers = self.headers.iter().cloned().chain(token);
-        let headers = headers.chain(more.iter().map(|it| pair(it.0, it.1))).chain([
-            pair("content-type", "application/json"),
-            pair("accept", "application/json, text/event-stream"),
-        ]);
+        let mut headers = self.headers.clone();
+        headers.extend(
+            token.map(|it| ("authorization".to_owned(), format!("Bearer {}", it.reveal()))),
+        );
+        let own = [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        let own = more.iter().chain(&own);
+        headers.extend(own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let body = if message.is_null() { Vec::new() } else { message.to_string().into_bytes() };
         let Bearer { web, server, .. } = &self.bearer;
-        web.send(method, SERVER, server, headers.collect(), body).await
+        web.send(method, SERVER, server, headers, body).await
     }
 }
 
@@ -348,18 +352,21 @@ impl fmt::Debug for LoginRequest<'_> {
 }
 
 /// Returns the code in an answer, if it is from the right authorization server.
-fn accepted(answer: RedirectAnswer, authority: &AuthorizationServer) -> Result<Secret, LoginError> {
+fn check_answer(
+    answer: RedirectAnswer,
+    authority: &AuthorizationServer,
+) -> Result<Secret, LoginError> {
     match &answer.issuer {
         Some(found) if *found != authority.issuer => {
-            let (wanted, found) = (authority.issuer.clone(), shown(found));
+            let (wanted, found) = (authority.issuer.clone(), sanitize(found));
             return Err(LoginError::OtherIssuer { wanted, found });
         }
         None if authority.names_itself => return Err(LoginError::NoIssuer),
         _ => {}
     }
     if let Some(error) = answer.error {
-        let description = answer.error_description.map(|it| format!(": {}", shown(&it)));
-        let error = format!("{}{}", shown(&error), description.unwrap_or_default());
+        let description = answer.error_description.map(|it| format!(": {}", sanitize(&it)));
+        let error = format!("{}{}", sanitize(&error), description.unwrap_or_default());
         return Err(LoginError::Denied { error, is_over: false });
     }
     answer.code.ok_or_else(|| LoginError::Malformed {
@@ -369,7 +376,7 @@ fn accepted(answer: RedirectAnswer, authority: &AuthorizationServer) -> Result<S
 }
 
 /// Waits for a pasted answer; for ever, if nobody can paste one.
-async fn pasted(
+async fn wait_for_pasted(
     lines: &mut Option<UnboundedReceiver<String>>,
     state: &Secret,
     stranger: &(dyn Fn() + Sync),
@@ -378,7 +385,7 @@ async fn pasted(
         Some(lines) => lines.recv().await,
         None => None,
     } {
-        match RedirectAnswer::pasted(&line, state) {
+        match RedirectAnswer::parse_pasted(&line, state) {
             Some(answer) => return answer,
             None if line.trim().is_empty() => {}
             None => stranger(),
@@ -388,7 +395,7 @@ async fn pasted(
 }
 
 /// Adds the scopes in a text.
-fn add(scopes: &mut Vec<String>, text: &str) {
+fn add_scopes(scopes: &mut Vec<String>, text: &str) {
     for scope in super::challenge::scopes(text) {
         if !scopes.contains(&scope) {
             scopes.push(scope);

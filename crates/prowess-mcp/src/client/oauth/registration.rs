@@ -9,7 +9,7 @@ use super::{
     LoginError,
     discovery::AuthorizationServer,
     secret::Secret,
-    web::{Web, denied, needed, text},
+    web::{Web, denial, required_text, text},
 };
 
 /// A client that is registered with an authorization server.
@@ -34,10 +34,14 @@ const WHAT: &str = "the registration of a client";
 
 impl RegisteredClient {
     /// Creates a manually registered client.
-    pub(super) fn known(id: String, secret: Option<String>, server: &AuthorizationServer) -> Self {
+    pub(super) fn configured(
+        id: String,
+        secret: Option<String>,
+        server: &AuthorizationServer,
+    ) -> Self {
         let method = match &secret {
             None => Method::None,
-            Some(_) if server.takes(Method::ClientSecretBasic) => Method::ClientSecretBasic,
+            Some(_) if server.supports(Method::ClientSecretBasic) => Method::ClientSecretBasic,
             Some(_) => Method::ClientSecretPost,
         };
         Self { id, secret: secret.map(Secret::new), method }
@@ -49,10 +53,11 @@ impl RegisteredClient {
         server: &AuthorizationServer,
         redirect: Option<&str>,
     ) -> Result<Self, LoginError> {
-        let none = || LoginError::NoRegistration { issuer: server.issuer.clone() };
-        let url = server.registration.as_ref().ok_or_else(none)?;
+        let Some(url) = &server.registration else {
+            return Err(LoginError::NoRegistration { issuer: server.issuer.clone() });
+        };
         let method = [Method::None, Method::ClientSecretPost, Method::ClientSecretBasic];
-        let method = method.into_iter().find(|it| server.takes(*it)).unwrap_or(Method::None);
+        let method = method.into_iter().find(|it| server.supports(*it)).unwrap_or(Method::None);
         let grant = if redirect.is_some() { "authorization_code" } else { super::device::GRANT };
         let mut client = json!({
             "client_name": "Prowess",
@@ -68,7 +73,7 @@ impl RegisteredClient {
         }
         let (status, answer) = web.post_json(WHAT, url, &client).await?;
         if !matches!(status, 200 | 201) {
-            return Err(denied(status, WHAT, &answer));
+            return Err(denial(status, WHAT, &answer));
         }
         let secret = text(WHAT, &answer, "client_secret")?.map(Secret::new);
         let method = match (&secret, text(WHAT, &answer, "token_endpoint_auth_method")?) {
@@ -76,19 +81,19 @@ impl RegisteredClient {
             (_, Some("client_secret_post")) => Method::ClientSecretPost,
             (_, None | Some("client_secret_basic")) => Method::ClientSecretBasic,
             _ => {
-                let why = "it wants clients to authenticate in a way that is not known".to_owned();
+                let why = "it requires an unknown authentication method".to_owned();
                 return Err(LoginError::Malformed { what: WHAT, why });
             }
         };
-        Ok(Self { id: needed(WHAT, &answer, "client_id")?.to_owned(), secret, method })
+        Ok(Self { id: required_text(WHAT, &answer, "client_id")?.to_owned(), secret, method })
     }
 
     /// Returns the header with its credentials.
     pub(super) fn authorization(&self) -> Option<String> {
         let secret = self.secret.as_ref().filter(|_| self.method == Method::ClientSecretBasic)?;
-        let encoded = |it: &str| byte_serialize(it.as_bytes()).collect::<String>();
-        let pair = format!("{}:{}", encoded(&self.id), encoded(secret.reveal()));
-        Some(format!("Basic {}", BASE64_STANDARD.encode(pair)))
+        let [id, secret] = [&*self.id, secret.reveal()]
+            .map(|it| byte_serialize(it.as_bytes()).collect::<String>());
+        Some(format!("Basic {}", BASE64_STANDARD.encode(format!("{id}:{secret}"))))
     }
 
     /// Returns the form fields with its credentials.
@@ -105,7 +110,7 @@ impl RegisteredClient {
 }
 
 impl AuthorizationServer {
-    fn takes(&self, method: Method) -> bool {
+    fn supports(&self, method: Method) -> bool {
         let word = match method {
             Method::None => "none",
             Method::ClientSecretBasic => "client_secret_basic",

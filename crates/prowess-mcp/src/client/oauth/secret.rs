@@ -21,12 +21,8 @@ impl Secret {
     /// Generates 256 random bits, as 43 URL-safe characters.
     pub(super) fn random() -> Result<Self, LoginError> {
         let mut bytes = [0; 32];
-        let read = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-        match read {
-            Ok(32) => Ok(Self(BASE64_URL_SAFE_NO_PAD.encode(bytes))),
-            Ok(_) => Err(LoginError::Random(std::io::ErrorKind::UnexpectedEof.into())),
-            Err(error) => Err(LoginError::Random(error.into())),
-        }
+        getrandom::fill(&mut bytes).map_err(|error| LoginError::Random(error.into()))?;
+        Ok(Self(BASE64_URL_SAFE_NO_PAD.encode(bytes)))
     }
 
     /// Returns its value.

@@ -11,7 +11,7 @@ use super::{
     challenge::scopes,
     registration::RegisteredClient,
     secret::Secret,
-    web::{Document, Web, denied, needed, text},
+    web::{Document, Web, denial, required_text, text},
 };
 
 /// The tokens that an authorization server issued.
@@ -45,7 +45,7 @@ pub(super) async fn request(
     match status {
         // GitHub also uses this status for errors.
         200 if !answer.contains_key("error") => Tokens::read(&answer, scope),
-        status => Err(denied(status, WHAT, &answer)),
+        status => Err(denial(status, WHAT, &answer)),
     }
 }
 
@@ -53,11 +53,11 @@ impl Tokens {
     /// Parses the answer to a request for these scopes.
     fn read(answer: &Document, asked: &[String]) -> Result<Self, LoginError> {
         let bad = |why: &str| LoginError::Malformed { what: WHAT, why: why.to_owned() };
-        let access = needed(WHAT, answer, "access_token")?;
+        let access = required_text(WHAT, answer, "access_token")?;
         if !access.bytes().all(|it| it.is_ascii_graphic()) {
             return Err(bad("it has characters that a header cannot have"));
         }
-        if !needed(WHAT, answer, "token_type")?.eq_ignore_ascii_case("bearer") {
+        if !required_text(WHAT, answer, "token_type")?.eq_ignore_ascii_case("bearer") {
             return Err(bad("it is not a Bearer token"));
         }
         let lifetime = match answer.get("expires_in") {

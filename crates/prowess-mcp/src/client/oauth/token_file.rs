@@ -87,21 +87,22 @@ impl Logins {
             // The opened file is checked, because its path may lead elsewhere by now.
             let metadata = file.metadata()?;
             if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
-                return Err(io::Error::other("it is not a file of yours"));
+                return Err(io::Error::other("it is not a file that belongs to you"));
             }
             if metadata.mode() & 0o077 != 0 {
-                return Err(io::Error::other("others than you can read or change it"));
+                return Err(io::Error::other("other users can read or change it"));
             }
             let mut bytes = Vec::new();
             file.take(LONGEST).read_to_end(&mut bytes)?;
             Ok(Some(bytes))
         });
-        let Some(bytes) = bytes.map_err(|error| self.failed(&name, &error.to_string()))? else {
+        let Some(bytes) = bytes.map_err(|error| self.storage_error(&name, &error.to_string()))?
+        else {
             return Ok(None);
         };
         // The error is not repeated: it may contain a part of a token.
-        let login: StoredLogin =
-            serde_json::from_slice(&bytes).map_err(|_| self.failed(&name, "it is not a login"))?;
+        let login: StoredLogin = serde_json::from_slice(&bytes)
+            .map_err(|_| self.storage_error(&name, "it is not a login"))?;
         Ok(Some(login).filter(|it| it.server == server))
     }
 
@@ -109,7 +110,7 @@ impl Logins {
     pub(super) fn write(&self, label: &str, login: &StoredLogin) -> Result<(), LoginError> {
         let name = file_name(label, &login.server);
         let draft = format!("{name}.new");
-        let written = self.make().and_then(|directory| {
+        let written = self.open_or_create().and_then(|directory| {
             let bytes = serde_json::to_vec_pretty(login)?;
             match unlinkat(&directory, &*draft, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
@@ -123,7 +124,7 @@ impl Logins {
             renameat(&directory, &*draft, &directory, &*name)?;
             Ok(fsync(&directory)?)
         });
-        written.map_err(|error| self.failed(&name, &error.to_string()))
+        written.map_err(|error| self.storage_error(&name, &error.to_string()))
     }
 
     /// Removes the login to a server, or every login with a label, including those to previous
@@ -144,16 +145,16 @@ impl Logins {
             }
             Ok(is_removed)
         });
-        removed.map_err(|error| self.failed(label, &error.to_string()))
+        removed.map_err(|error| self.storage_error(label, &error.to_string()))
     }
 
     /// Locks the login with a label against other processes, until the returned file is dropped.
     pub(super) async fn lock(&self, label: &str) -> Result<OwnedFd, LoginError> {
         let name = format!("{label}{LOCK}");
-        let failed = |error: io::Error| self.failed(&name, &error.to_string());
+        let failed = |error: io::Error| self.storage_error(&name, &error.to_string());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = self
-            .make()
+            .open_or_create()
             .and_then(|it| Ok(openat(&it, &*name, flags, Mode::RUSR | Mode::WUSR)?))
             .map_err(failed)?;
         let end = Instant::now() + PATIENCE;
@@ -167,7 +168,7 @@ impl Logins {
     }
 
     /// Opens the directory, which is created if it is missing.
-    fn make(&self) -> io::Result<OwnedFd> {
+    fn open_or_create(&self) -> io::Result<OwnedFd> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         self.open()?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -179,7 +180,7 @@ impl Logins {
             Ok(directory) => File::from(directory),
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP) => {
-                return Err(io::Error::other("its directory is a link, or none"));
+                return Err(io::Error::other("its directory is a link, or not a directory"));
             }
             Err(error) => return Err(error.into()),
         };
@@ -193,7 +194,7 @@ impl Logins {
         Ok(Some(directory.into()))
     }
 
-    fn failed(&self, name: &str, why: &str) -> LoginError {
+    fn storage_error(&self, name: &str, why: &str) -> LoginError {
         LoginError::Storage { path: self.directory.join(Path::new(name)), why: why.to_owned() }
     }
 }

@@ -11,7 +11,7 @@ use prowess_runtime::text::strict_json;
 use serde_json::{Map, Value};
 use url::{Host, Url, form_urlencoded};
 
-use super::{LoginError, challenge::shown};
+use super::{LoginError, challenge::sanitize};
 
 /// The HTTP client of a login.
 #[derive(Debug)]
@@ -107,8 +107,8 @@ impl Web {
         url: &Url,
         document: &Value,
     ) -> Result<(u16, Document), LoginError> {
-        let json = || "application/json".to_owned();
-        let headers = vec![("content-type".to_owned(), json()), ("accept".to_owned(), json())];
+        let headers = ["content-type", "accept"];
+        let headers = headers.map(|it| (it.to_owned(), "application/json".to_owned())).to_vec();
         self.answer(what, url, headers, document.to_string().into_bytes()).await
     }
 
@@ -173,7 +173,7 @@ pub(super) fn text<'d>(
 }
 
 /// Returns a required string of a document.
-pub(super) fn needed<'d>(
+pub(super) fn required_text<'d>(
     what: &'static str,
     document: &'d Document,
     key: &str,
@@ -188,12 +188,12 @@ pub(super) fn texts<'d>(document: &'d Document, key: &str) -> Option<Vec<&'d str
 }
 
 /// Converts an error answer (RFC 6749, section 5.2).
-pub(super) fn denied(status: u16, what: &'static str, document: &Document) -> LoginError {
-    let said = |key: &str| document.get(key).and_then(Value::as_str).map(shown);
-    let Some(code) = said("error") else { return LoginError::Answer { what, status } };
+pub(super) fn denial(status: u16, what: &'static str, document: &Document) -> LoginError {
+    let [code, description] = ["error", "error_description"]
+        .map(|it| document.get(it).and_then(Value::as_str).map(sanitize));
+    let Some(code) = code else { return LoginError::Answer { what, status } };
     let is_over = code == "invalid_grant";
-    let error =
-        said("error_description").map_or_else(|| code.clone(), |it| format!("{code}: {it}"));
+    let error = description.map_or_else(|| code.clone(), |it| format!("{code}: {it}"));
     LoginError::Denied { error, is_over }
 }
 

@@ -3,13 +3,14 @@
 use prowess_frontmatter::{Kind, Value};
 
 use crate::{
-    check::validate::{FieldSupport, support_for},
+    check::validate::support_for,
     finding::{
         Report, Severity,
         rule::{self, Profile},
     },
     read::{
         manifest::AllowedTools,
+        manifest_field::FieldSupport,
         parse::{SplitDocument, canonical, decode, is_own},
     },
 };
@@ -28,7 +29,7 @@ pub(super) struct Meaning {
 
 impl Meaning {
     /// Reads the meaning of a text; `None` if its fields cannot be read, or not all of them.
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut report = Report::new(Profile::Lenient, Severity::Info);
         let decoded = decode(bytes);
         let SplitDocument { document, fields: read } = SplitDocument::new(&decoded, &mut report);
@@ -64,13 +65,13 @@ impl Meaning {
                                 && !at_top.iter().any(|key| key == canonical(&it.key));
                             let key = match is_moved {
                                 true => canonical(&it.key).to_owned(),
-                                false => nested(&it.key),
+                                false => metadata_key(&it.key),
                             };
                             (key, format_value(&it.value))
                         }));
                     }
                     _ if support_for(key) == FieldSupport::Unknown => {
-                        fields.push((nested(key), format_value(value)));
+                        fields.push((metadata_key(key), format_value(value)));
                     }
                     _ => fields.push((key.to_owned(), format_value(value))),
                 },
@@ -110,7 +111,7 @@ pub(super) fn tags<'v>(value: &'v Value<'_>) -> Option<Value<'v>> {
     Some(Value::List(tags.map(Value::from).collect()))
 }
 
-fn nested(key: &str) -> String {
+fn metadata_key(key: &str) -> String {
     format!("metadata {key}")
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::{body::prose, hidden};
 use crate::{
-    finding::{At, Report, rule},
+    finding::{Position, Report, rule},
     read::{
         parse::SplitDocument,
         source::{DiscoveredSkill, Resource, Source},
@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The maximum number of broken links of one skill that are reported one by one.
 const MAX_BROKEN: usize = 50;
 
-pub(super) fn rules(
+pub(super) fn check(
     source: &dyn Source,
     found: &DiscoveredSkill,
     reading: &SplitDocument<'_>,
@@ -31,24 +31,24 @@ pub(super) fn rules(
     if files > MAX_FILES || total > MAX_BYTES {
         report.note(
             &rule::SKILL_TOO_MANY_FILES,
-            At::FILE,
+            Position::FILE,
             || {
             format!(
-                "the skill has {files} files and {total} bytes; MCP hosts need to accept only {MAX_FILES} and {MAX_BYTES}"
+                "the skill has {files} files and {total} bytes; MCP hosts are only required to accept {MAX_FILES} files and {MAX_BYTES} bytes"
             )
         },
             "remove files that are not needed",
         );
     }
-    hidden::names(resources(found).iter().map(|it| &*it.path), report);
-    let linked = references(found, reading, report);
-    chains(source, found, &linked, report);
-    unmentioned(source, found, reading, report);
-    evals(source, found, report);
+    hidden::check_names(resources(found).iter().map(|it| &*it.path), report);
+    let linked = check_references(found, reading, report);
+    check_chains(source, found, &linked, report);
+    check_mentions(source, found, reading, report);
+    check_evals(source, found, report);
 }
 
 /// Reports the broken links of the instructions, each target once; returns the others.
-fn references(
+fn check_references(
     found: &DiscoveredSkill,
     reading: &SplitDocument<'_>,
     report: &mut Report,
@@ -61,7 +61,7 @@ fn references(
         if !seen.insert(link.target) {
             continue;
         }
-        let path = link.inside();
+        let path = link.path_in_skill();
         if let Some(path) = path.as_ref().filter(|it| exists(found, it)) {
             linked.insert(path.clone());
             continue;
@@ -70,7 +70,8 @@ fn references(
         if broken > MAX_BROKEN {
             continue;
         }
-        let at = At::columns(body.line + link.line, link.column, link.column + link.target.len());
+        let at =
+            Position::columns(body.line + link.line, link.column, link.column + link.target.len());
         match path {
             Some(path) => report.note(
                 &rule::REFERENCE_MISSING,
@@ -96,7 +97,7 @@ fn references(
         let more = broken - MAX_BROKEN;
         report.note(
             &rule::REFERENCE_MISSING,
-            At::line(body.line),
+            Position::line(body.line),
             || format!("{more} more links are broken"),
             "correct the others first",
         );
@@ -124,7 +125,7 @@ fn is_document(found: &DiscoveredSkill, path: &str) -> bool {
 }
 
 /// Reports references that lead to further references, which a model may not follow.
-fn chains(
+fn check_chains(
     source: &dyn Source,
     found: &DiscoveredSkill,
     linked: &BTreeSet<String>,
@@ -136,7 +137,7 @@ fn chains(
     for path in linked.iter().filter(|it| it.ends_with(".md")) {
         let Ok(bytes) = source.read_beside(&found.path, path) else { continue };
         let text = String::from_utf8_lossy(&bytes);
-        contents(path, &text, report);
+        check_contents(path, &text, report);
         let folder = path.rsplit_once('/').map_or("", |it| it.0);
         let deeper = links(&text).find_map(|link| {
             let joined = if folder.is_empty() {
@@ -144,17 +145,15 @@ fn chains(
             } else {
                 format!("{folder}/{}", link.target)
             };
-            let target = normal(&joined)?;
+            let target = normalize(&joined)?;
             let further = target.ends_with(".md") && !is_document(found, &target);
             (further && !linked.contains(&target) && exists(found, &target)).then_some(target)
         });
         if let Some(target) = deeper {
-            let message =
-                || format!("`{path}` links to `{target}`, which the instructions do not mention");
             report.note(
                 &rule::REFERENCE_CHAIN,
-                At::FILE,
-                message,
+                Position::FILE,
+                || format!("`{path}` links to `{target}`, which the instructions do not mention"),
                 "link to it from the instructions as well",
             );
         }
@@ -184,24 +183,24 @@ const TITLES: &[&str] = &[
 
 /// Reports a long reference without contents: a model that reads only its beginning misses the
 /// rest.
-fn contents(path: &str, text: &str, report: &mut Report) {
+fn check_contents(path: &str, text: &str, report: &mut Report) {
     let lines = text.lines().count();
     if lines <= LONG_REFERENCE {
         return;
     }
-    let beginning = || text.lines().take(CONTENTS_WITHIN);
-    let links = beginning().filter(|it| it.contains("](#")).count();
+    let mut beginning = text.lines().take(CONTENTS_WITHIN);
+    let links = beginning.clone().filter(|it| it.contains("](#")).count();
     if links < 3
-        && !beginning().any(|line: &str| {
+        && !beginning.any(|line: &str| {
             let line = line.to_lowercase();
             line.starts_with(['#', '*']) && TITLES.iter().any(|it| line.contains(it))
         })
     {
         report.note(
             &rule::REFERENCE_CONTENTS,
-            At::FILE,
-            || format!("`{path}` has {lines} lines and no contents at its beginning"),
-            "list its sections at the top, so that a model can go to the right one",
+            Position::FILE,
+            || format!("`{path}` has {lines} lines but no table of contents"),
+            "list its sections at the top, so that a model can jump to the right one",
         );
     }
 }
@@ -249,7 +248,7 @@ const MAX_READS: usize = 64;
 const MAX_READ: u64 = 256 * 1024;
 
 /// Reports files that are not mentioned in the instructions, nor in a file that these mention.
-fn unmentioned(
+fn check_mentions(
     source: &dyn Source,
     found: &DiscoveredSkill,
     reading: &SplitDocument<'_>,
@@ -258,15 +257,11 @@ fn unmentioned(
     if report.wants(&rule::RESOURCE_UNMENTIONED).is_none() {
         return;
     }
-    let read = |path: &str| {
-        let bytes = source.read_beside(&found.path, path).ok()?;
-        Some(String::from_utf8_lossy(&bytes).to_lowercase())
-    };
     let mut rest: Vec<&Resource> =
         resources(found).iter().filter(|it| !is_of_program(&it.path)).collect();
     let mut texts = vec![reading.document.body.text.to_lowercase()];
     if !rest.is_empty() && exists(found, INTERFACE) {
-        texts.splice(..0, read(INTERFACE));
+        texts.splice(..0, read_lowercase(source, found, INTERFACE));
     }
     let mut reads = MAX_READS;
     while let Some(text) = texts.pop() {
@@ -278,13 +273,13 @@ fn unmentioned(
         }
         let readable = reached.iter().filter(|it| it.is_text && it.size <= MAX_READ).take(reads);
         let before = texts.len();
-        texts.extend(readable.filter_map(|it| read(&it.path)));
+        texts.extend(readable.filter_map(|it| read_lowercase(source, found, &it.path)));
         reads -= texts.len() - before;
     }
     let Some(first) = rest.first().map(|it| &it.path) else { return };
     report.note(
         &rule::RESOURCE_UNMENTIONED,
-        At::FILE,
+        Position::FILE,
         || match rest.len() {
             1 => format!("the instructions do not mention `{first}`"),
             2 => format!("the instructions do not mention `{first}` and 1 more file"),
@@ -294,6 +289,11 @@ fn unmentioned(
         },
         "say what the file is for and when to read or run it, or remove it",
     );
+}
+
+fn read_lowercase(source: &dyn Source, found: &DiscoveredSkill, path: &str) -> Option<String> {
+    let bytes = source.read_beside(&found.path, path).ok()?;
+    Some(String::from_utf8_lossy(&bytes).to_lowercase())
 }
 
 /// Whether a file is found by a program, or is about the skill.
@@ -309,15 +309,15 @@ fn leads_to(text: &str, path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let stem = name.split('.').next().unwrap_or(name);
     let top = folder.split('/').next().unwrap_or("");
-    let leads = |it: &str| it.len() > 2 && text.contains(it);
-    leads(name)
-        || leads(stem)
+    let has = |it: &str| it.len() > 2 && text.contains(it);
+    has(name)
+        || has(stem)
         || (!folder.is_empty()
-            && (leads(folder) || leads(&format!("{top}/")) || leads(&format!("`{top}`"))))
+            && (has(folder) || has(&format!("{top}/")) || has(&format!("`{top}`"))))
 }
 
 /// Checks `evals/evals.json` in either of the spellings that are in use.
-fn evals(source: &dyn Source, found: &DiscoveredSkill, report: &mut Report) {
+fn check_evals(source: &dyn Source, found: &DiscoveredSkill, report: &mut Report) {
     let known = exists(found, "evals/evals.json");
     let Some(bytes) =
         known.then(|| source.read_beside(&found.path, "evals/evals.json").ok()).flatten()
@@ -340,7 +340,7 @@ fn evals(source: &dyn Source, found: &DiscoveredSkill, report: &mut Report) {
     if let Some(message) = fault {
         report.note(
             &rule::EVALS,
-            At::FILE,
+            Position::FILE,
             || message,
             "see the specification's guide to evaluations",
         );
@@ -357,16 +357,16 @@ struct Link<'t> {
 
 impl Link<'_> {
     /// Returns the path inside the skill; `None` if the link leads out of it.
-    fn inside(&self) -> Option<String> {
+    fn path_in_skill(&self) -> Option<String> {
         if Path::new(self.target).is_absolute() || self.target.starts_with('~') {
             return None;
         }
-        normal(self.target)
+        normalize(self.target)
     }
 }
 
 /// Normalizes a relative path with `.` and `..`; `None` if it leaves its folder.
-fn normal(path: &str) -> Option<String> {
+fn normalize(path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {

@@ -1,7 +1,7 @@
 //! The rules about the instructions.
 
 use crate::{
-    finding::{At, Report, rule},
+    finding::{Position, Report, rule},
     read::{
         definition::{definition, is_closing, opening, parameters},
         manifest::{Manifest, Type},
@@ -11,14 +11,14 @@ use crate::{
     text::tokens::Tokenizer,
 };
 
-pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, report: &mut Report) {
+pub(super) fn check(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, report: &mut Report) {
     let body = reading.document.body;
     if body.text.trim().is_empty() {
         report.note(
             &rule::BODY_EMPTY,
-            At::line(body.line),
+            Position::line(body.line),
             || "there are no instructions".to_owned(),
-            "describe how the task is done",
+            "describe how to do the task",
         );
     }
     let lines = body.text.lines().count();
@@ -27,7 +27,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, re
         let blank = body.text.lines().take_while(|it| it.trim().is_empty()).count();
         report.note(
             &rule::BODY_LONG,
-            At::line(body.line + blank),
+            Position::line(body.line + blank),
             || match lines > MAX_LINES {
                 true => format!("the instructions have {lines} lines, more than {MAX_LINES}"),
                 false => {
@@ -42,7 +42,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, re
         if text.starts_with("TODO:") || text.starts_with("TODO]") || line.trim() == "TODO" {
             report.note(
                 &rule::PLACEHOLDER,
-                At::line(body.line + number),
+                Position::line(body.line + number),
                 || "this line still has template text".to_owned(),
                 "fill it in",
             );
@@ -52,7 +52,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, re
     let executed =
         definition(kind, body.text).map(drop).and_then(|()| parameters(body.text).map(drop));
     if let Err(error) = executed {
-        let at = At::line(body.line + error.line - 1);
+        let at = Position::line(body.line + error.line - 1);
         report.note(
             &rule::DEFINITION,
             at,

@@ -2,28 +2,31 @@
 
 use prowess_frontmatter::{Field, Kind, Style, Value};
 
-use super::{guidance::is_template_text, hidden, name};
+use super::{
+    guidance::{is_in_brackets, is_template_text},
+    hidden, name,
+};
 use crate::{
     finding::{
-        At, Report,
+        Position, Report,
         rule::{self, Profile},
     },
     read::{
         manifest::{AllowedTools, Manifest},
+        manifest_field::{FieldSupport, manifest_field},
         name::is_plain_name,
         parse::{SPELLINGS, SplitDocument, canonical},
     },
     spec::{MAX_COMPATIBILITY, MAX_DESCRIPTION},
 };
 
-const SPECIFIED: &[&str] =
-    &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+/// The fields of the specification that are not in the table of [`manifest_field`].
+const SPECIFIED: &[&str] = &["name", "description", "metadata", "allowed-tools"];
 
-/// Client-specific fields, and the clients that read them.
+/// Client-specific fields, and the clients that read them: those of `Dialect`.
 const VENDOR: &[(&str, &str)] = &[
     ("agent", "Claude Code"),
     ("argument-hint", "Claude Code and VS Code"),
-    ("author", "catalogs"),
     ("context", "Claude Code and VS Code"),
     ("disable-model-invocation", "Claude Code, Cursor, VS Code, OpenHands, OpenClaw and pi"),
     ("effort", "Claude Code"),
@@ -31,42 +34,24 @@ const VENDOR: &[(&str, &str)] = &[
     ("model", "Claude Code"),
     ("paths", "Claude Code, Cursor and OpenHands"),
     ("requires", "OpenClaw and sisu"),
-    ("tags", "catalogs"),
     ("triggers", "OpenHands"),
     ("user-invocable", "Claude Code, VS Code and OpenClaw"),
-    ("version", "catalogs"),
     ("when_to_use", "Claude Code"),
 ];
 
-/// Fields that Prowess and lango have added. Prowess also reads them under `metadata`, where they
-/// are valid everywhere.
-const MOVABLE: &[&str] = &["created-by", "requires-approval", "source", "status", "type"];
-
 /// The shortest length to which a client truncates a description in its list.
 const SHORTEST_LIST: usize = 250;
-
-/// The support for a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FieldSupport {
-    /// In the specification.
-    Specified,
-    /// Read by the clients that have added it.
-    Vendor(&'static str),
-    /// Read by Prowess, also under `metadata`.
-    Movable,
-    /// Unknown, but a misspelling of this one.
-    Misspelt(&'static str),
-    /// Unknown.
-    Unknown,
-}
 
 /// Returns the support for a key.
 pub(crate) fn support_for(key: &str) -> FieldSupport {
     if SPECIFIED.contains(&key) {
         return FieldSupport::Specified;
     }
-    if MOVABLE.contains(&canonical(key)) {
-        return FieldSupport::Movable;
+    // The spellings of fields that only Prowess reads are all fine.
+    let own = manifest_field(canonical(key))
+        .filter(|it| it.key == key || it.support == FieldSupport::Movable);
+    if let Some(own) = own {
+        return own.support;
     }
     let vendor = VENDOR.iter().find(|it| it.0 == key).map(|it| FieldSupport::Vendor(it.1));
     vendor
@@ -76,29 +61,29 @@ pub(crate) fn support_for(key: &str) -> FieldSupport {
 
 /// Applies the rules that a library checks for every skill it loads: those about its name and
 /// length.
-pub(crate) fn at_load(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
+pub(crate) fn check_at_load(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
     let at = |key: &str| {
         let field = reading.fields.iter().flatten().find(|it| it.key == key);
-        field.map_or(At::FILE, |it| reading.at(it))
+        field.map_or(Position::FILE, |it| reading.at(it))
     };
     if !is_plain_name(&manifest.name) {
-        name::rules(&manifest.name, None, at("name"), report);
+        name::check(&manifest.name, None, at("name"), report);
     }
     if manifest.description.len() > MAX_DESCRIPTION {
-        description(&manifest.description, at("description"), report);
+        check_description(&manifest.description, at("description"), report);
     }
-    hidden::text(&manifest.description, || at("description"), report);
+    hidden::check_text(&manifest.description, || at("description"), report);
 }
 
 /// Applies every rule about fields; `folder` is the name of the folder if it is known.
-pub(crate) fn fields(
+pub(crate) fn check_fields(
     reading: &SplitDocument<'_>,
     manifest: Option<&Manifest>,
     folder: Option<&str>,
     report: &mut Report,
 ) {
     let Some(fields) = reading.fields.as_deref() else { return };
-    unknown(reading, fields, report);
+    check_unknown(reading, fields, report);
     for (number, field) in fields.iter().enumerate() {
         // Of two fields with the same key the first is used.
         if fields[..number].iter().any(|it| it.key == field.key) {
@@ -108,27 +93,27 @@ pub(crate) fn fields(
         match &*field.key {
             "name" => {
                 // A name with control characters has already caused the skill to be rejected.
-                if let Some(text) = text(field).filter(|it| !it.contains(char::is_control)) {
+                if let Some(text) = text_of(field).filter(|it| !it.contains(char::is_control)) {
                     if text.trim() != text && report.profile != Profile::Reference {
                         report.note(
                             &rule::NAME_CHARACTERS,
                             at,
-                            || "the name has blanks around it".to_owned(),
-                            "take them out",
+                            || "the name has spaces around it".to_owned(),
+                            "remove them",
                         );
                     }
-                    name::rules(text.trim(), folder, at, report);
+                    name::check(text.trim(), folder, at, report);
                 }
-                comment(reading, field, report);
+                check_comment(reading, field, report);
             }
             "description" => {
-                if let Some(text) = text(field) {
-                    description(text.trim(), at, report);
+                if let Some(text) = text_of(field) {
+                    check_description(text.trim(), at, report);
                 }
-                comment(reading, field, report);
+                check_comment(reading, field, report);
             }
-            "when_to_use" => comment(reading, field, report),
-            "compatibility" => compatibility(&field.value, at, report),
+            "when_to_use" => check_comment(reading, field, report),
+            "compatibility" => check_compatibility(&field.value, at, report),
             "license" if matches!(field.value, Value::List(_) | Value::Map(_)) => {
                 report.note(
                     &rule::LICENSE_NOT_TEXT,
@@ -137,17 +122,17 @@ pub(crate) fn fields(
                     "name the license, such as `MIT`",
                 );
             }
-            "metadata" => metadata(reading, field, report),
+            "metadata" => check_metadata(reading, field, report),
             "allowed-tools" => allowed_tools(&field.value, at, report),
             _ => {}
         }
     }
     if let Some(manifest) = manifest {
-        placeholder(manifest, reading, fields, report);
+        check_placeholder(manifest, reading, fields, report);
     }
 }
 
-fn text<'f>(field: &'f Field<'_>) -> Option<&'f str> {
+fn text_of<'f>(field: &'f Field<'_>) -> Option<&'f str> {
     if field.value.is_null() {
         None
     } else {
@@ -155,7 +140,7 @@ fn text<'f>(field: &'f Field<'_>) -> Option<&'f str> {
     }
 }
 
-fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Report) {
+fn check_unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Report) {
     let mut others: Vec<&Field<'_>> = Vec::new();
     for field in fields {
         let known = support_for(&field.key) == FieldSupport::Specified
@@ -171,14 +156,14 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
         names.dedup();
         report.note(
             &rule::UNKNOWN_FIELD,
-            At::line(reading.line(first)),
+            Position::line(reading.line(first)),
             || format!("fields that are not in the specification: {}", names.join(", ")),
             "move them under `metadata`",
         );
         return;
     }
     for field in others {
-        let (at, key) = (At::line(reading.line(field)), &field.key);
+        let (at, key) = (Position::line(reading.line(field)), &field.key);
         match support_for(key) {
             FieldSupport::Specified => {}
             FieldSupport::Misspelt(right) => report.note(
@@ -192,7 +177,7 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
                 at,
                 || {
                     format!(
-                        "`{key}` is read by {clients}; others ignore it, and the reference validator refuses it"
+                        "`{key}` is read by {clients}; others ignore it, and the reference validator rejects it"
                     )
                 },
                 "keep it if the skill is for those clients",
@@ -202,10 +187,10 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
                 at,
                 || {
                     format!(
-                        "`{key}` is not a field of the specification, and the reference validator refuses the skill"
+                        "`{key}` is not a field of the specification, and the reference validator rejects the skill"
                     )
                 },
-                "move it under `metadata`, where Prowess reads it, too",
+                "move it under `metadata`, where Prowess also reads it",
             ),
             FieldSupport::Unknown => report.note(
                 &rule::UNKNOWN_FIELD,
@@ -220,15 +205,13 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
     }
 }
 
-fn description(text: &str, at: At, report: &mut Report) {
+fn check_description(text: &str, at: Position, report: &mut Report) {
     let length = text.chars().count();
     if length > MAX_DESCRIPTION {
-        let message =
-            || format!("the description has {length} characters, more than {MAX_DESCRIPTION}");
         report.note(
             &rule::DESCRIPTION_TOO_LONG,
             at,
-            message,
+            || format!("the description has {length} characters, more than {MAX_DESCRIPTION}"),
             "say what it does and when to use it; move the rest to the instructions",
         );
     } else if length > SHORTEST_LIST {
@@ -236,14 +219,14 @@ fn description(text: &str, at: At, report: &mut Report) {
             format!(
                 "the description has {length} characters; some clients list only the first {SHORTEST_LIST}"
             )
-        }, "put what matters most first");
+        }, "put the most important part first");
     }
     if text.contains(['<', '>']) {
         report.note(
             &rule::DESCRIPTION_BRACKETS,
             at,
             || {
-                "the description has angle brackets, which uploads to the Claude API refuse"
+                "the description has angle brackets, which the Claude API does not accept"
                     .to_owned()
             },
             "write it without them",
@@ -251,7 +234,7 @@ fn description(text: &str, at: At, report: &mut Report) {
     }
 }
 
-fn compatibility(value: &Value<'_>, at: At, report: &mut Report) {
+fn check_compatibility(value: &Value<'_>, at: Position, report: &mut Report) {
     let hint = "describe what the skill needs in 1 to 500 characters, or remove the field";
     let message = match value {
         Value::List(_) | Value::Map(_) => "`compatibility` is not text".to_owned(),
@@ -274,10 +257,10 @@ fn compatibility(value: &Value<'_>, at: At, report: &mut Report) {
     report.note(&rule::COMPATIBILITY, at, || message, hint);
 }
 
-fn metadata(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) {
+fn check_metadata(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) {
     let Value::Map(fields) = &field.value else { return };
     for nested in fields {
-        let at = At::line(reading.line(nested));
+        let at = Position::line(reading.line(nested));
         match &nested.value {
             Value::List(_) | Value::Map(_) => report.note(
                 &rule::METADATA_NESTED,
@@ -296,7 +279,7 @@ fn metadata(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report)
                     at,
                     || {
                         format!(
-                            "the value of `metadata.{}` is not text to every reader: `{}`",
+                            "not every reader treats the value of `metadata.{}` as text: `{}`",
                             nested.key, scalar.text
                         )
                     },
@@ -307,7 +290,7 @@ fn metadata(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report)
     }
 }
 
-fn allowed_tools(value: &Value<'_>, at: At, report: &mut Report) {
+fn allowed_tools(value: &Value<'_>, at: Position, report: &mut Report) {
     let hint = "write one string with spaces between the tools, such as `allowed-tools: Read Grep`";
     let message = match value {
         Value::List(_) => "`allowed-tools` is a list; the specification requires a string",
@@ -326,7 +309,7 @@ fn is_spaced(text: &str) -> bool {
 }
 
 /// Reports a comment after a plain value, which is often meant as part of it.
-fn comment(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) {
+fn check_comment(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) {
     let Value::Scalar(scalar) = &field.value else { return };
     let Some(block) = reading.document.frontmatter else { return };
     if scalar.style != Style::Plain || field.span.is_empty() {
@@ -350,19 +333,18 @@ fn comment(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) 
 }
 
 /// Reports text that a template left for the author to fill in.
-fn placeholder(
+fn check_placeholder(
     manifest: &Manifest,
     reading: &SplitDocument<'_>,
     fields: &[Field<'_>],
     report: &mut Report,
 ) {
     for (key, text) in [("name", &manifest.name), ("description", &manifest.description)] {
-        let whole = |open, close| text.starts_with(open) && text.ends_with(close);
-        let left = match key {
+        let is_unfilled = match key {
             "description" => is_template_text(text),
-            _ => whole("{{", "}}") || whole("[", "]") || text.starts_with("TODO"),
+            _ => is_in_brackets(text) || text.starts_with("TODO"),
         };
-        let field = fields.iter().find(|it| it.key == key).filter(|_| left);
+        let field = fields.iter().find(|it| it.key == key).filter(|_| is_unfilled);
         if let Some(field) = field {
             report.note(
                 &rule::PLACEHOLDER,

@@ -2,11 +2,11 @@
 
 use super::body::prose;
 use crate::{
-    finding::{At, Report, rule},
+    finding::{Position, Report, rule},
     read::{manifest::Manifest, parse::SplitDocument},
 };
 
-pub(super) fn rules(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
+pub(super) fn check(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
     let fields = reading.fields.as_deref().unwrap_or_default();
     let description = fields.iter().find(|it| it.key == "description");
     let dialect = manifest.dialect();
@@ -28,27 +28,28 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: &Manifest, report: &m
         );
     }
     let body = reading.document.body;
-    if let Some((line, what)) = unpinned(body.text) {
+    if let Some((line, what)) = find_unpinned(body.text) {
         report.note(
             &rule::UNPINNED_PACKAGE,
-            At::line(body.line + line),
-            || format!("`{what}` has no version, so the newest is fetched"),
+            Position::line(body.line + line),
+            || format!("`{what}` has no version, so the latest one is fetched"),
             "add a version, such as `npx tool@1.2.3` or `pip install tool==1.2.3`",
         );
     }
     if dialect.argument_hint.is_none()
-        && let Some(line) = argument(body.text)
+        && let Some(line) = find_argument(body.text)
     {
         report.note(
             &rule::ARGUMENT_HINT,
-            At::line(body.line + line),
+            Position::line(body.line + line),
             || "the instructions take arguments, but there is no `argument-hint`".to_owned(),
             "add `argument-hint: \"[file]\"` to the frontmatter",
         );
     }
 }
 
-/// Words of a description that say when to use a skill. Parts of words match too.
+/// Words of a description that say when to use a skill. Parts of words match too. The other places
+/// of a language are `index/lexicon/`, `index/stop.rs` and `index/endings.rs`.
 #[rustfmt::skip]
 const WHEN: &[&str] = &[
     // English
@@ -84,14 +85,18 @@ const TEMPLATES: &[&str] = &[
 /// Whether a description is still the text of a template.
 pub(crate) fn is_template_text(description: &str) -> bool {
     let text = description.trim().to_lowercase();
-    let whole = |open, close| text.starts_with(open) && text.ends_with(close);
     let word = text.trim_end_matches(['.', '…', '!']);
-    whole("{{", "}}")
-        || whole("[", "]")
+    is_in_brackets(&text)
         || text.starts_with("todo")
         || ["tbd", "description", "placeholder", "n/a", "none", "a skill", "my skill", "xxx"]
             .contains(&word)
         || TEMPLATES.iter().any(|it| text.contains(it))
+}
+
+/// Whether a whole text is in brackets, as what templates leave to be filled in.
+pub(super) fn is_in_brackets(text: &str) -> bool {
+    (text.starts_with("{{") && text.ends_with("}}"))
+        || (text.starts_with('[') && text.ends_with(']'))
 }
 
 /// Tools that a project installs in a version of its own, which `npx` prefers.
@@ -102,7 +107,7 @@ const OF_PROJECTS: &[&str] = &[
 ];
 
 /// Returns the first line that downloads and runs or installs an unpinned package, and the command.
-fn unpinned(text: &str) -> Option<(usize, String)> {
+fn find_unpinned(text: &str) -> Option<(usize, String)> {
     text.lines().enumerate().find_map(|(number, line)| {
         let mut commands = line.split(['`', ';', '|', '(']).flat_map(|it| it.split("&&"));
         commands.find_map(unpinned_command).map(|it| (number, it))
@@ -116,14 +121,6 @@ fn unpinned_command(command: &str) -> Option<String> {
         words.next();
     }
     let program = words.next()?;
-    let is_package = |it: &str| {
-        let name = it.strip_prefix('@').unwrap_or(it);
-        name.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./@=[]~^<>!,".contains(c))
-            && !it.ends_with(['.', ','])
-    };
-    let has_version =
-        |it: &str| it.get(1..).is_some_and(|it| it.contains('@')) || it.contains("==");
     let (prefix, package) = match program {
         // With `-y` it is meant to be downloaded.
         "npx" | "bunx" if words.peek().is_some_and(|it| OF_PROJECTS.contains(it)) => return None,
@@ -143,24 +140,33 @@ fn unpinned_command(command: &str) -> Option<String> {
     is_loose.then(|| format!("{prefix} {package}"))
 }
 
+fn is_package(word: &str) -> bool {
+    let name = word.strip_prefix('@').unwrap_or(word);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./@=[]~^<>!,".contains(c))
+        && !word.ends_with(['.', ','])
+}
+
+fn has_version(package: &str) -> bool {
+    package.get(1..).is_some_and(|it| it.contains('@')) || package.contains("==")
+}
+
 /// Returns the first line with an argument placeholder.
-fn argument(text: &str) -> Option<usize> {
+fn find_argument(text: &str) -> Option<usize> {
     let all = text.lines().enumerate().find(|it| it.1.contains("$ARGUMENTS")).map(|it| it.0);
-    // In code, `$1` is a shell variable.
-    let numbered = || {
-        let found = prose(text).find(|(_, line)| {
-            line.split('`').step_by(2).any(|it| {
-                let mut places = it.match_indices("$1").map(|it| it.0);
-                places.any(|at| {
-                    !it[at + 2..]
-                        .starts_with(|c: char| c.is_ascii_digit() || ".,kKmMbB%".contains(c))
-                        && !it[at + 2..]
-                            .trim_start()
-                            .starts_with(|c: char| c.is_ascii_digit() || "-–/+".contains(c))
-                })
-            })
-        });
-        found.map(|it| it.0)
-    };
-    all.or_else(numbered)
+    all.or_else(|| prose(text).find(|it| has_first_argument(it.1)).map(|it| it.0))
+}
+
+/// Whether a line has the placeholder `$1`: in code, that is a shell variable, and before more
+/// digits, a price.
+fn has_first_argument(line: &str) -> bool {
+    line.split('`').step_by(2).any(|text| {
+        let mut rests = text.match_indices("$1").map(|it| &text[it.0 + 2..]);
+        rests.any(|rest| {
+            !rest.starts_with(|c: char| c.is_ascii_digit() || ".,kKmMbB%".contains(c))
+                && !rest
+                    .trim_start()
+                    .starts_with(|c: char| c.is_ascii_digit() || "-–/+".contains(c))
+        })
+    })
 }

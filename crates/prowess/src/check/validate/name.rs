@@ -6,14 +6,14 @@ use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 use crate::{
     finding::{
-        At, Report,
+        Position, Report,
         rule::{self, Profile},
     },
-    read::name::{is_reserved_on_windows, unfit},
+    read::name::{is_reserved_on_windows, unfit_reason},
     spec::MAX_NAME,
 };
 
-pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Report) {
+pub(super) fn check(name: &str, folder: Option<&str>, at: Position, report: &mut Report) {
     let hint = "use lowercase letters and digits joined by single hyphens, such as `create-pr`";
     let normal: String = name.trim().nfkc().collect();
     let length = normal.chars().count();
@@ -22,7 +22,7 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
             &rule::NAME_TOO_LONG,
             at,
             || format!("the name has {length} characters, more than {MAX_NAME}"),
-            "shorten it, and the folder with it",
+            "shorten it, and rename the folder to match",
         );
     }
     if normal.to_lowercase() != normal {
@@ -45,11 +45,16 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
         );
     }
     let marks = report.profile == Profile::Lenient;
-    let allowed = |c: char| c.is_alphanumeric() || c == '-' || (marks && is_combining_mark(c));
-    if let Some(odd) = normal.chars().find(|c| !allowed(*c)) {
-        let message =
-            || format!("the name `{normal}` has a character that is not allowed: `{odd}`");
-        report.note(&rule::NAME_CHARACTERS, at, message, hint);
+    let odd = normal
+        .chars()
+        .find(|c| !c.is_alphanumeric() && *c != '-' && !(marks && is_combining_mark(*c)));
+    if let Some(odd) = odd {
+        report.note(
+            &rule::NAME_CHARACTERS,
+            at,
+            || format!("the name `{normal}` has a character that is not allowed: `{odd}`"),
+            hint,
+        );
     }
     if let Some(folder) = folder.filter(|it| it.nfkc().collect::<String>() != normal) {
         report.note(
@@ -72,16 +77,14 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
         );
     }
     if let Some(word) = ["claude", "anthropic"].iter().find(|it| normal.contains(**it)) {
-        let message =
-            || format!("the name has the word `{word}`, which uploads to the Claude API refuse");
         report.note(
             &rule::NAME_RESERVED,
             at,
-            message,
-            "choose another name if you want to upload it",
+            || format!("the name contains `{word}`, which the Claude API does not accept"),
+            "choose another name if you want to upload the skill",
         );
     }
-    if is_reserved_on_windows(&normal) && unfit(&normal).is_none() {
+    if is_reserved_on_windows(&normal) && unfit_reason(&normal).is_none() {
         report.note(
             &rule::NAME_WINDOWS,
             at,
@@ -93,7 +96,7 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
 
 /// Normalizes a name by removing everything that is easily overlooked; two names with the same
 /// result look alike.
-pub(super) fn folded(name: &str) -> String {
+pub(super) fn fold_look_alikes(name: &str) -> String {
     name.nfkc()
         .flat_map(char::to_lowercase)
         .map(|c: char| match c {
@@ -113,9 +116,11 @@ pub(super) fn folded(name: &str) -> String {
 
 /// Normalizes a name by replacing letters and digits with those that they resemble; two names with
 /// the same result are easily confused.
-pub(super) fn similar(name: &str) -> String {
+pub(super) fn skeleton(name: &str) -> String {
     const PAIRS: &[(&str, &str)] = &[("rn", "m"), ("vv", "w")];
-    let folded = PAIRS.iter().fold(folded(name), |name, (pair, letter)| name.replace(pair, letter));
+    let folded = PAIRS
+        .iter()
+        .fold(fold_look_alikes(name), |name, (pair, letter)| name.replace(pair, letter));
     folded
         .chars()
         .map(|c: char| match c {
@@ -163,10 +168,11 @@ const WELL_KNOWN: &[&str] = &[
 
 /// The same, by their normalized form.
 static KNOWN: LazyLock<HashMap<String, &str>> =
-    LazyLock::new(|| WELL_KNOWN.iter().map(|it| (similar(it), *it)).collect());
+    LazyLock::new(|| WELL_KNOWN.iter().map(|it| (skeleton(it), *it)).collect());
 
 /// Returns the well-known name that a name, or a part of it, resembles without being it.
-pub(super) fn pretended(name: &str) -> Option<&'static str> {
-    let looks = |part: &str| KNOWN.get(&similar(part)).copied().filter(|it| *it != part);
-    looks(name).or_else(|| name.split(['-', '_']).find_map(looks))
+pub(super) fn imitated(name: &str) -> Option<&'static str> {
+    std::iter::once(name)
+        .chain(name.split(['-', '_']))
+        .find_map(|part| KNOWN.get(&skeleton(part)).copied().filter(|it| *it != part))
 }

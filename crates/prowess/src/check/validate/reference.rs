@@ -10,7 +10,7 @@ use prowess_frontmatter::{Block, Field, Style, Value};
 use super::is_repaired;
 use crate::{
     finding::{
-        At, Report,
+        Position, Report,
         rule::{self, Profile},
     },
     read::parse::{DecodedText, Encoding, SplitDocument, yaml_map},
@@ -19,7 +19,7 @@ use crate::{
 const DASHES: &str = "---";
 
 /// Reports why the reference library would reject a text; returns whether it would.
-pub(super) fn refused(
+pub(super) fn check(
     decoded: &DecodedText<'_>,
     reading: &SplitDocument<'_>,
     report: &mut Report,
@@ -29,33 +29,34 @@ pub(super) fn refused(
         if decoded.encoding != Encoding::Utf8 || decoded.invalid.is_some() {
             return true;
         }
-        if delimiters(&decoded.text, block, report) {
+        if check_delimiters(&decoded.text, block, report) {
             return true;
         }
     }
     let Some(fields) = reading.fields.as_deref().filter(|_| !is_repaired(report)) else {
         return true;
     };
-    let found = strict(block.text, fields, report.profile)
-        .or_else(|| tab(block.text, fields).map(|at| (at, "there is a tab between the values")));
+    let found = find_rejected_yaml(block.text, fields, report.profile).or_else(|| {
+        find_tab(block.text, fields).map(|at| (at, "there is a tab between the values"))
+    });
     let Some((at, what)) = found else { return false };
     let line = block.line + block.text[..at].matches('\n').count();
     report.note(
         &rule::YAML_STRICT,
-        At::line(line),
-        || format!("{what}, which the reference validator refuses"),
-        "write a text on one line, or a line for each value",
+        Position::line(line),
+        || format!("{what}, which the reference validator rejects"),
+        "write text on one line, and lists and maps with one value per line",
     );
     true
 }
 
 /// Whether the delimiters differ from those that the reference library looks for.
-fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
+fn check_delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
     let hint = "write `---` alone on its line, the first one in line 1";
     let opening = text.get(..block.start).unwrap_or_default();
     let Some(rest) = text.strip_prefix(DASHES).filter(|_| !opening.contains('\t')) else {
         let message = "the file does not begin with a line `---`";
-        report.note(&rule::FRONTMATTER_DELIMITER, At::line(1), || message.to_owned(), hint);
+        report.note(&rule::FRONTMATTER_DELIMITER, Position::line(1), || message.to_owned(), hint);
         return true;
     };
     let end = block.start + block.text.len();
@@ -66,7 +67,12 @@ fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
     else {
         let line = block.line + block.text.matches('\n').count();
         let message = "the frontmatter is not closed by `---`";
-        report.note(&rule::FRONTMATTER_DELIMITER, At::line(line), || message.to_owned(), hint);
+        report.note(
+            &rule::FRONTMATTER_DELIMITER,
+            Position::line(line),
+            || message.to_owned(),
+            hint,
+        );
         return true;
     };
     if closing >= end {
@@ -74,8 +80,10 @@ fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
     }
     // Dashes within a value end the frontmatter.
     let read = yaml_map(&text[DASHES.len()..closing]).unwrap_or_default();
-    let has = |key: &str| read.iter().any(|it| it.key == key && !it.value.is_null());
-    if has("name") && has("description") {
+    if ["name", "description"]
+        .iter()
+        .all(|key| read.iter().any(|it| it.key == *key && !it.value.is_null()))
+    {
         return false;
     }
     let line = 1 + text[..closing].matches('\n').count();
@@ -83,20 +91,24 @@ fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
         "the reference validator takes the `---` in this line for the end of the frontmatter";
     report.note(
         &rule::YAML_STRICT,
-        At::line(line),
+        Position::line(line),
         || message.to_owned(),
-        "write no `---` within a value",
+        "avoid `---` inside values",
     );
     true
 }
 
 /// Returns the first thing that StrictYAML rejects, and its position.
-fn strict(text: &str, fields: &[Field<'_>], profile: Profile) -> Option<(usize, &'static str)> {
+fn find_rejected_yaml(
+    text: &str,
+    fields: &[Field<'_>],
+    profile: Profile,
+) -> Option<(usize, &'static str)> {
     let mut column = None;
     for field in fields {
         // In other profiles, all other fields have rules of their own for such values.
-        let is_said = profile != Profile::Reference && field.key != "metadata";
-        if field.key_span.is_empty() || is_said {
+        let is_ignored = profile != Profile::Reference && field.key != "metadata";
+        if field.key_span.is_empty() || is_ignored {
             continue;
         }
         let written = text.get(field.span.clone()).unwrap_or_default();
@@ -111,10 +123,10 @@ fn strict(text: &str, fields: &[Field<'_>], profile: Profile) -> Option<(usize, 
                     before.len() - before.rfind('\n').map_or(0, |it| it + 1)
                 });
                 if indent.is_some() && column.is_some() && indent != column {
-                    return Some((start, "the map is indented otherwise than the one before it"));
+                    return Some((start, "the map is indented differently from the one before it"));
                 }
                 column = column.or(indent);
-                strict(text, inner, Profile::Reference)
+                find_rejected_yaml(text, inner, Profile::Reference)
             }
             Value::List(items) => in_list(text, written, start, items),
             Value::Scalar(_) | Value::Empty => None,
@@ -141,33 +153,33 @@ fn in_list(
         return Some((start, "an item is in brackets (flow style)"));
     }
     items.iter().find_map(|it| match it {
-        Value::Map(fields) => strict(text, fields, Profile::Reference),
+        Value::Map(fields) => find_rejected_yaml(text, fields, Profile::Reference),
         _ => None,
     })
 }
 
 /// Returns the first tab that is neither in a quoted or block scalar nor in a comment.
-fn tab(text: &str, fields: &[Field<'_>]) -> Option<usize> {
+fn find_tab(text: &str, fields: &[Field<'_>]) -> Option<usize> {
     let mut free = Vec::new();
-    literal(fields, &mut free);
-    let is_free = |at: usize| {
-        let line = &text[text[..at].rfind('\n').map_or(0, |it| it + 1)..at];
+    collect_literal_ranges(fields, &mut free);
+    text.match_indices('\t').map(|it| it.0).find(|at| {
+        let line = &text[text[..*at].rfind('\n').map_or(0, |it| it + 1)..*at];
         let is_comment = line.trim_start().starts_with('#') || line.contains(" #");
-        is_comment || free.iter().any(|it| it.contains(&at))
-    };
-    text.match_indices('\t').map(|it| it.0).find(|at| !is_free(*at))
+        !is_comment && !free.iter().any(|it| it.contains(at))
+    })
 }
 
 /// Collects the ranges in which characters are literal.
-fn literal(fields: &[Field<'_>], spans: &mut Vec<Range<usize>>) {
+fn collect_literal_ranges(fields: &[Field<'_>], spans: &mut Vec<Range<usize>>) {
     for field in fields {
         match &field.value {
             Value::Scalar(it) if it.style != Style::Plain => spans.push(field.span.clone()),
-            Value::Map(inner) => literal(inner, spans),
+            Value::Map(inner) => collect_literal_ranges(inner, spans),
             Value::List(items) => {
-                let is_quoted =
-                    |it: &Value<'_>| matches!(it, Value::Scalar(it) if it.style != Style::Plain);
-                if items.iter().any(is_quoted) {
+                if items
+                    .iter()
+                    .any(|it| matches!(it, Value::Scalar(it) if it.style != Style::Plain))
+                {
                     spans.push(field.span.clone());
                 }
             }

@@ -1,20 +1,20 @@
 //! Tests of the helpers of the rules; the rules themselves are tested through `check`.
 
-use super::{body::prose, name::folded};
+use super::{body::prose, name::fold_look_alikes};
 
 #[test]
 fn names_that_look_alike_fold_to_the_same() {
     // Cyrillic letters, full width, capitals, and substitutes for a hyphen.
     for name in ["\u{440}df-reader", "\u{FF50}df-reader", "PDF-Reader", "pdf_reader", "pdf reader"]
     {
-        assert_eq!(folded(name), "pdf-reader", "{name}");
+        assert_eq!(fold_look_alikes(name), "pdf-reader", "{name}");
     }
 }
 
 #[test]
 fn names_that_differ_to_the_eye_do_not() {
     for name in ["pdf-readers", "pdfreader", "pdf--reader", "\u{43F}df-reader"] {
-        assert_ne!(folded(name), "pdf-reader", "{name}");
+        assert_ne!(fold_look_alikes(name), "pdf-reader", "{name}");
     }
 }
 

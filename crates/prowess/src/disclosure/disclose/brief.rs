@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::{
     read::definition::{is_closing, opening, parameters},
     text::{
-        shorten::{one_line, shortened},
+        shorten::{one_line, shorten_line},
         tokens::Tokenizer,
     },
 };
@@ -24,7 +24,7 @@ pub(super) fn brief(instructions: &str) -> String {
         text.parameters(&schema);
     }
     let mut is_blank = true;
-    for line in basic(instructions) {
+    for line in basic_lines(instructions) {
         let line = line.trim_end();
         // Saves room: of several blank lines one is kept, and none at the beginning.
         if line.is_empty() && is_blank {
@@ -32,7 +32,7 @@ pub(super) fn brief(instructions: &str) -> String {
         }
         is_blank = line.is_empty();
         if !text.push(line) {
-            text.text.push_str("… (cut here; ask for the full skill)\n");
+            text.text.push_str("… (truncated; ask for the full skill)\n");
             break;
         }
     }
@@ -56,10 +56,10 @@ impl Text {
             let need = if required.iter().any(|it| it == name) { ", required" } else { "" };
             let about = property["description"].as_str().unwrap_or("");
             let line = one_line(&format!("- `{name}` ({kind}{need}) {about}"));
-            let line = shortened(&line, PARAMETER, count);
+            let line = shorten_line(&line, PARAMETER, count);
             if self.room < after + count(&line) {
                 let more = properties.len() - number;
-                self.push(&format!("- … ({more} more parameters are cut here)"));
+                self.push(&format!("- … (truncated: {more} more parameters)"));
                 break;
             }
             self.push(&line);
@@ -69,7 +69,7 @@ impl Text {
 
     /// Adds a line, or as many words of it as fit; returns whether the whole line fit.
     fn push(&mut self, line: &str) -> bool {
-        let fitting = shortened(line, self.room.saturating_sub(1), count);
+        let fitting = shorten_line(line, self.room.saturating_sub(1), count);
         if fitting.is_empty() && !line.is_empty() {
             self.room = 0;
             return false;
@@ -87,7 +87,7 @@ fn count(text: &str) -> usize {
 
 /// Returns the lines of the instructions without their title and the section of parameters, which
 /// is already listed.
-fn basic(instructions: &str) -> impl Iterator<Item = &str> {
+fn basic_lines(instructions: &str) -> impl Iterator<Item = &str> {
     let (mut fence, mut in_parameters) = (None, false);
     instructions.lines().filter(move |line| {
         match fence {

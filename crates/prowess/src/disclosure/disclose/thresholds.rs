@@ -2,7 +2,8 @@
 
 use super::Level;
 
-/// The minimum confidences of a brief and of a full disclosure: 0.15 and 0.7 by default.
+/// The minimum confidences of a brief and of a full disclosure: [`DEFAULT`](Self::DEFAULT), if no
+/// others are set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     brief_at: f64,
@@ -22,6 +23,9 @@ pub struct ThresholdsError {
 }
 
 impl Thresholds {
+    /// The defaults.
+    pub const DEFAULT: Self = Self { brief_at: 0.15, full_at: 0.7 };
+
     /// Creates thresholds from two numbers in order, from 0 to 1.
     pub fn new(brief_at: f64, full_at: f64) -> Result<Self, ThresholdsError> {
         if 0.0 <= brief_at && brief_at <= full_at && full_at <= 1.0 {
@@ -32,12 +36,12 @@ impl Thresholds {
     }
 
     /// Returns the minimum confidence of a brief disclosure.
-    pub fn brief_at(self) -> f64 {
+    pub const fn brief_at(self) -> f64 {
         self.brief_at
     }
 
     /// Returns the minimum confidence of a full disclosure.
-    pub fn full_at(self) -> f64 {
+    pub const fn full_at(self) -> f64 {
         self.full_at
     }
 
@@ -56,6 +60,6 @@ impl Thresholds {
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self { brief_at: 0.15, full_at: 0.7 }
+        Self::DEFAULT
     }
 }

@@ -44,7 +44,7 @@ pub enum FrontmatterError {
     #[error("the frontmatter is not a map of `key: value` lines")]
     NotMap,
     /// A key occurs twice in one map.
-    #[error("the key `{key}` is there a second time in line {line} of the frontmatter")]
+    #[error("the key `{key}` appears a second time in line {line} of the frontmatter")]
     Duplicate {
         /// The key.
         key: String,
@@ -52,7 +52,7 @@ pub enum FrontmatterError {
         line: usize,
     },
     /// JSON has no representation of infinity, NaN, or a number that does not fit a double.
-    #[error("the number `{text}` of the frontmatter has no form in JSON")]
+    #[error("the number `{text}` in the frontmatter cannot be represented in JSON")]
     Number {
         /// The number, as written.
         text: String,
@@ -131,9 +131,9 @@ fn map(text: &str, fields: &[Field<'_>]) -> Result<Map<String, Json>, Frontmatte
 fn is_text(text: &str, field: &Field<'_>) -> bool {
     let written = text.get(field.key_span.clone()).unwrap_or_default();
     let key = Scalar { text: (&*field.key).into(), style: Style::Plain };
-    let is_plain_text = || matches!(key.kind(), Kind::Text | Kind::Ambiguous);
     // Every JavaScript object already has it.
-    field.key != "__proto__" && (written.starts_with(['"', '\'']) || is_plain_text())
+    field.key != "__proto__"
+        && (written.starts_with(['"', '\'']) || matches!(key.kind(), Kind::Text | Kind::Ambiguous))
 }
 
 fn value(text: &str, value: &Value<'_>) -> Result<Json, FrontmatterError> {

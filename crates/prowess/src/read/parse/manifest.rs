@@ -5,12 +5,13 @@ use prowess_frontmatter::{Field, Kind, Scalar, Value};
 use super::SplitDocument;
 use crate::{
     finding::{
-        At, Report,
+        Position, Report,
         rule::{self, Profile, Rule},
     },
     read::{
         manifest::{AllowedTools, Dialect, Manifest, Status, Type},
-        name::unfit as unfit_name,
+        manifest_field::{Content, FieldSupport, ManifestField, manifest_field},
+        name::unfit_reason,
     },
 };
 
@@ -46,7 +47,7 @@ impl SplitDocument<'_> {
             if fields[..number].iter().any(|it| canonical(&it.key) == canonical(&field.key)) {
                 report.note(
                     &rule::DUPLICATE_KEY,
-                    At::line(self.line(field)),
+                    Position::line(self.line(field)),
                     || match canonical(&field.key) {
                         "requires-approval" => {
                             format!(
@@ -74,7 +75,7 @@ impl SplitDocument<'_> {
     }
 
     /// Returns the value of a field as written.
-    fn written(&self, field: &Field<'_>) -> Option<&str> {
+    fn source_text(&self, field: &Field<'_>) -> Option<&str> {
         self.document.frontmatter?.text.get(field.span.clone()).filter(|it| !it.is_empty())
     }
 }
@@ -95,45 +96,38 @@ pub(crate) fn canonical(key: &str) -> &str {
     SPELLINGS.iter().find(|it| it.0 == key).map_or(key, |it| it.1)
 }
 
-/// The fields of a manifest that the specification does not define. They are written under
-/// `metadata`, where every validator accepts them, and read there and at the top level.
-pub(crate) const OWN: &[&str] =
-    &["type", "status", "version", "author", "tags", "source", "created-by", "requires-approval"];
-
 /// Whether a field under `metadata` belongs to the manifest, and is not an author's note that
 /// happens to have the same key.
 pub(crate) fn is_own(nested: &Field<'_>) -> bool {
     take_own(nested, &mut Manifest::default())
 }
 
-/// Reads a field under `metadata` into the manifest if it is one of [`OWN`] with a valid value.
+/// Reads a field under `metadata` into the manifest if it belongs to it and has a valid value.
 fn take_own(nested: &Field<'_>, manifest: &mut Manifest) -> bool {
     let text = nested.value.as_text().map(str::trim);
     let text = text.filter(|it| !it.is_empty() && !nested.value.is_null());
-    let note = || text.map(Box::from);
-    match canonical(&nested.key) {
-        "type" => {
+    let Some(own) = manifest_field(canonical(&nested.key)).filter(|it| it.is_in_metadata()) else {
+        return false;
+    };
+    match own.content {
+        Content::Text { place, .. } => set_value(place(manifest), text.map(Box::from)),
+        Content::Type => {
             put_value(&mut manifest.kind, text.and_then(|it| Type::from_word(&normalize_word(it))))
         }
-        "status" => {
+        Content::Status => {
             let status = text.and_then(|it| Status::from_word(&normalize_word(it)));
             set_value(&mut manifest.status, status)
         }
-        "version" => set_value(&mut manifest.version, note()),
-        "author" => set_value(&mut manifest.author, note()),
-        "source" => set_value(&mut manifest.source, note()),
-        "created-by" => set_value(&mut manifest.created_by, note()),
-        "tags" => {
+        Content::Tags => {
             let tags = words(&nested.value, |c| c == ',').unwrap_or_default();
             let fits =
                 !tags.is_empty() && tags.iter().all(|it| !it.is_empty() && !it.contains(','));
             put_value(&mut manifest.tags, fits.then(|| tags.into_boxed_slice()))
         }
-        "requires-approval" => {
+        Content::RequiresApproval => {
             let value = text.and_then(bool_from_word);
             put_value(&mut manifest.requires_approval, value)
         }
-        _ => false,
     }
 }
 
@@ -154,22 +148,6 @@ fn bool_from_word(word: &str) -> Option<bool> {
     }
 }
 
-/// The keys of the [`Dialect`] fields.
-const DIALECT: &[&str] = &[
-    "disable-model-invocation",
-    "user-invocable",
-    "argument-hint",
-    "when_to_use",
-    "context",
-    "agent",
-    "model",
-    "effort",
-    "hooks",
-    "paths",
-    "requires",
-    "triggers",
-];
-
 /// Normalizes the spelling of a word.
 fn normalize_word(word: &str) -> String {
     word.trim().to_ascii_lowercase()
@@ -185,48 +163,50 @@ struct ManifestBuilder<'r, 't> {
 impl ManifestBuilder<'_, '_> {
     /// Reads a field into the manifest; false if it is to be kept as written.
     fn take(&mut self, field: &Field<'_>) -> bool {
-        match canonical(&field.key) {
+        let key = canonical(&field.key);
+        if let Some(own) = manifest_field(key) {
+            return self.take_optional(field, own);
+        }
+        match key {
             "name" => self.name(field),
             "description" => self.description(field),
-            "tags" => self.tags(field),
-            "license" => self.text(field, |it| &mut it.license),
-            "compatibility" => self.text(field, |it| &mut it.compatibility),
-            "version" => self.text(field, |it| &mut it.version),
-            "author" => self.text(field, |it| &mut it.author),
-            "source" => self.text(field, |it| &mut it.source),
-            "created-by" => self.text(field, |it| &mut it.created_by),
             "metadata" => self.metadata(field),
             "allowed-tools" => self.allowed_tools(field),
-            "type" => {
-                self.word(field, Type::from_word, &Type::ALL.map(Type::as_str), |it| &mut it.kind)
-            }
-            "status" => self.status(field),
-            "requires-approval" => {
-                // Anything that is not clearly a no requires approval.
-                let value = self.bool(field);
-                self.manifest.requires_approval |= value != Some(false);
-                value.is_some()
-            }
-            key if DIALECT.contains(&key) => {
+            _ => {
                 let mut dialect = self.manifest.dialect.take().unwrap_or_default();
                 let taken = self.dialect(field, &mut dialect);
                 self.manifest.dialect = Some(dialect).filter(|it| **it != Dialect::default());
                 taken
             }
-            _ => false,
         }
     }
 
-    /// Reads the fields of [`OWN`] that are under `metadata` and not at the top level; everything
+    /// Reads an optional field of the manifest; false if it is to be kept as written.
+    fn take_optional(&mut self, field: &Field<'_>, own: &ManifestField) -> bool {
+        match own.content {
+            Content::Text { place, .. } => self.text(field, own.support, place),
+            Content::Type => {
+                self.word(field, Type::from_word, &Type::ALL.map(Type::as_str), |it| &mut it.kind)
+            }
+            Content::Status => self.status(field),
+            Content::Tags => self.tags(field),
+            Content::RequiresApproval => {
+                // Anything that is not clearly a no requires approval.
+                let value = self.bool(field);
+                self.manifest.requires_approval |= value != Some(false);
+                value.is_some()
+            }
+        }
+    }
+
+    /// Reads the manifest's fields that are under `metadata` and not at the top level; everything
     /// else there is the author's and is kept.
     fn take_nested(&mut self, fields: &[Field<'_>]) {
-        let is_said =
-            |key: &str| fields.iter().any(|it| canonical(&it.key) == key && !it.value.is_null());
         let mut seen: Vec<String> = Vec::new();
         let mut metadata = std::mem::take(&mut self.manifest.metadata).into_vec();
         metadata.retain(|field| {
             let key = canonical(&field.key);
-            if !OWN.contains(&key) {
+            if !manifest_field(key).is_some_and(ManifestField::is_in_metadata) {
                 return true;
             }
             // Anything that is not clearly a no requires approval, at any level.
@@ -237,7 +217,7 @@ impl ManifestBuilder<'_, '_> {
             let is_first = !seen.iter().any(|it| it == key);
             seen.push(key.to_owned());
             let approval = self.manifest.requires_approval;
-            let is_taken = is_first && !is_said(key) && take_own(field, &mut self.manifest);
+            let is_taken = is_first && !is_set(fields, key) && take_own(field, &mut self.manifest);
             self.manifest.requires_approval |= approval;
             !is_taken
         });
@@ -273,20 +253,15 @@ impl ManifestBuilder<'_, '_> {
             value if value.is_null() => {}
             Value::Scalar(scalar) if scalar.text.contains(char::is_control) => {
                 let hint = "use lowercase letters and digits joined by single hyphens";
-                self.unusable(
-                    &rule::NAME_CHARACTERS,
-                    field,
-                    "the name has control characters",
-                    hint,
-                );
+                self.reject(&rule::NAME_CHARACTERS, field, "the name has control characters", hint);
             }
             Value::Scalar(scalar) => {
                 // The reference library reports invalid characters for a path, and does not check
                 // for devices.
-                match unfit_name(&scalar.text) {
+                match unfit_reason(&scalar.text) {
                     Some(why) if self.report.profile != Profile::Reference => {
                         let hint = "use lowercase letters and digits joined by single hyphens, such as `create-pr`";
-                        self.unusable(&rule::NAME_PATH, field, &why, hint);
+                        self.reject(&rule::NAME_PATH, field, &why, hint);
                     }
                     _ => {
                         self.scalar(field, scalar);
@@ -296,7 +271,7 @@ impl ManifestBuilder<'_, '_> {
             }
             _ => {
                 let hint = "write it as a string, such as `name: create-pr`";
-                self.unusable(&rule::NAME_NOT_TEXT, field, "`name` is not text", hint);
+                self.reject(&rule::NAME_NOT_TEXT, field, "`name` is not text", hint);
             }
         }
         true
@@ -311,12 +286,7 @@ impl ManifestBuilder<'_, '_> {
             }
             _ => {
                 let hint = "write it as a string, in quotes if it begins with a bracket";
-                self.unusable(
-                    &rule::DESCRIPTION_NOT_TEXT,
-                    field,
-                    "`description` is not text",
-                    hint,
-                );
+                self.reject(&rule::DESCRIPTION_NOT_TEXT, field, "`description` is not text", hint);
             }
         }
         true
@@ -330,19 +300,19 @@ impl ManifestBuilder<'_, '_> {
                     items.iter().map(|it| it.as_text().map(Box::from)).collect();
                 match texts {
                     Some(texts) => self.manifest.tags = texts.into_boxed_slice(),
-                    None => return self.wrong(field, "a list of texts"),
+                    None => return self.note_wrong_type(field, "a list of strings"),
                 }
             }
             _ => {
                 let hint = "write `tags: [one, two]`";
-                self.unusable(&rule::TAGS_NOT_LIST, field, "`tags` is not a list", hint);
+                self.reject(&rule::TAGS_NOT_LIST, field, "`tags` is not a list", hint);
             }
         }
         true
     }
 
     /// Rejects the skill because of a field.
-    fn unusable(
+    fn reject(
         &mut self,
         rule: &'static Rule,
         field: &Field<'_>,
@@ -405,6 +375,7 @@ impl ManifestBuilder<'_, '_> {
     fn text(
         &mut self,
         field: &Field<'_>,
+        support: FieldSupport,
         place: fn(&mut Manifest) -> &mut Option<Box<str>>,
     ) -> bool {
         match &field.value {
@@ -415,10 +386,10 @@ impl ManifestBuilder<'_, '_> {
                 true
             }
             Value::Empty => true,
-            Value::List(_) | Value::Map(_) => match &*field.key {
-                // These two have rules of their own.
-                "license" | "compatibility" => false,
-                _ => self.wrong(field, "text"),
+            Value::List(_) | Value::Map(_) => match support {
+                // Those of the specification have rules of their own.
+                FieldSupport::Specified => false,
+                _ => self.note_wrong_type(field, "text"),
             },
         }
     }
@@ -432,7 +403,7 @@ impl ManifestBuilder<'_, '_> {
     ) -> bool {
         let Some(value) = field.value.as_text().map(normalize_word).as_deref().and_then(read)
         else {
-            return self.wrong(field, &format!("one of {}", words.join(", ")));
+            return self.note_wrong_type(field, &format!("one of {}", words.join(", ")));
         };
         *place(&mut self.manifest) = value;
         true
@@ -463,7 +434,7 @@ impl ManifestBuilder<'_, '_> {
     fn bool(&mut self, field: &Field<'_>) -> Option<bool> {
         let value = field.value.as_text().and_then(bool_from_word);
         if value.is_none() {
-            self.wrong(field, "true or false");
+            self.note_wrong_type(field, "true or false");
         }
         value
     }
@@ -473,7 +444,7 @@ impl ManifestBuilder<'_, '_> {
         match &field.value {
             Value::Scalar(scalar) => Some(scalar.text.as_ref().into()),
             Value::Empty => None,
-            Value::List(_) | Value::Map(_) => self.reading.written(field).map(Box::from),
+            Value::List(_) | Value::Map(_) => self.reading.source_text(field).map(Box::from),
         }
     }
 
@@ -493,12 +464,15 @@ impl ManifestBuilder<'_, '_> {
             _ => &rule::SCALAR_NOT_TEXT,
         };
         let at = self.reading.at(field);
-        let message =
-            || format!("`{}` is {what}; it is read as the string `{}`", field.key, scalar.text);
-        self.report.note(rule, at, message, "put it in quotes");
+        self.report.note(
+            rule,
+            at,
+            || format!("`{}` is {what}; it is read as the string `{}`", field.key, scalar.text),
+            "put it in quotes",
+        );
     }
 
-    fn wrong(&mut self, field: &Field<'_>, expected: &str) -> bool {
+    fn note_wrong_type(&mut self, field: &Field<'_>, expected: &str) -> bool {
         let at = self.reading.at(field);
         self.report.note(
             &rule::FIELD_TYPE,
@@ -507,6 +481,10 @@ impl ManifestBuilder<'_, '_> {
             "see the field's documentation, or remove it",
         );
         false
+    }
+
+    fn has_noted(&self, rule: &Rule) -> bool {
+        self.report.findings.iter().any(|it| std::ptr::eq(it.rule, rule))
     }
 
     /// Rejects the skill if it has no name or description.
@@ -522,18 +500,16 @@ impl ManifestBuilder<'_, '_> {
             } else {
                 format!("there is no `{key}`")
             };
-            (field.map_or(At::line(opening), |it| self.reading.at(it)), message)
+            (field.map_or(Position::line(opening), |it| self.reading.at(it)), message)
         };
-        let noted =
-            |report: &Report, rule| report.findings.iter().any(|it| std::ptr::eq(it.rule, rule));
         let spoilt = [&rule::NAME_NOT_TEXT, &rule::NAME_CHARACTERS, &rule::NAME_PATH]
             .into_iter()
-            .any(|it| noted(self.report, it));
+            .any(|it| self.has_noted(it));
         if self.manifest.name.is_empty() && !spoilt {
             match folder.filter(|it| self.report.profile == Profile::Lenient && !it.is_empty()) {
-                Some(folder) if unfit_name(folder).is_some() => {
+                Some(folder) if unfit_reason(folder).is_some() => {
                     let (at, message) = place("name");
-                    let why = unfit_name(folder).unwrap_or_default();
+                    let why = unfit_reason(folder).unwrap_or_default();
                     let message = format!("{message}, and the folder's name cannot be used: {why}");
                     self.report.fatal(&rule::NAME_PATH, at, message, "add `name:`");
                     self.usable = false;
@@ -556,14 +532,18 @@ impl ManifestBuilder<'_, '_> {
                 }
             }
         }
-        if self.manifest.description.is_empty() && !noted(self.report, &rule::DESCRIPTION_NOT_TEXT)
-        {
+        if self.manifest.description.is_empty() && !self.has_noted(&rule::DESCRIPTION_NOT_TEXT) {
             let hint = "add `description:`, saying what the skill does and when to use it";
             let (at, message) = place("description");
             self.report.fatal(&rule::DESCRIPTION_MISSING, at, message, hint);
             self.usable = false;
         }
     }
+}
+
+/// Whether a field at the top level has a value.
+fn is_set(fields: &[Field<'_>], key: &str) -> bool {
+    fields.iter().any(|it| canonical(&it.key) == key && !it.value.is_null())
 }
 
 fn set<T>(place: &mut Option<T>, value: Option<T>) -> bool {

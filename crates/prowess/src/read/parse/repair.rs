@@ -8,22 +8,22 @@ use std::borrow::Cow;
 use prowess_frontmatter::{Block, Field, Value, read};
 
 use super::yaml_fields;
-use crate::finding::{At, Report, rule};
+use crate::finding::{Position, Report, rule};
 
 /// Returns the fields of a repaired frontmatter, with findings that say what was done; `None` if it
 /// is beyond repair.
-pub(super) fn repaired<'t>(
+pub(super) fn repair<'t>(
     block: Block<'t>,
     line: usize,
     what: &str,
     report: &mut Report,
 ) -> Option<Vec<Field<'t>>> {
-    let (text, changes) = mended(block.text);
+    let (text, changes) = mend_entries(block.text);
     if let Some(fields) = fields(&text) {
         for change in changes {
             let line = block.line + change.line - 1;
             let at = colon(block.text, change.line).filter(|_| change.is_colon);
-            let at = at.map_or(At::line(line), |it| At::columns(line, it, it + 1));
+            let at = at.map_or(Position::line(line), |it| Position::columns(line, it, it + 1));
             report.note(&rule::YAML_REPAIRED, at, || change.message, change.hint);
         }
         return Some(fields);
@@ -31,7 +31,7 @@ pub(super) fn repaired<'t>(
     if let Some(fields) = rescue(block.text) {
         report.note(
             &rule::YAML_RESCUED,
-            At::line(block.line + line - 1),
+            Position::line(block.line + line - 1),
             || format!("the frontmatter is not YAML ({what}); only name and description were read"),
             "quote or indent the value of this line, or close the frontmatter above it with `---`",
         );
@@ -39,7 +39,7 @@ pub(super) fn repaired<'t>(
     }
     report.fatal(
         &rule::YAML_INVALID,
-        At::line(block.line + line - 1),
+        Position::line(block.line + line - 1),
         format!("the frontmatter is not YAML: {what}"),
         "quote values that have `: ` or ` #` in them or begin with a bracket, and indent with spaces",
     );
@@ -48,16 +48,17 @@ pub(super) fn repaired<'t>(
 
 /// Returns a frontmatter with only the values quoted that need it, and every other line unchanged;
 /// `None` if it is beyond repair, or the extent of a value is uncertain.
-pub(crate) fn requoted(text: &str) -> Option<String> {
-    let (text, changes) = mended(text);
+pub(crate) fn quote_values(text: &str) -> Option<String> {
+    let (text, changes) = mend_entries(text);
     (changes.iter().all(|it| it.is_sure) && fields(&text).is_some()).then_some(text)
 }
 
 fn fields(text: &str) -> Option<Vec<Field<'static>>> {
     let fields = read(text).ok().or_else(|| yaml_fields(text).ok())?;
     // Positions in the repaired text differ from those in the file; only the lines are the same.
-    let unplaced = |it: Field<'_>| Field { key_span: 0..0, span: 0..0, ..it.into_owned() };
-    Some(fields.into_iter().map(unplaced).collect())
+    let fields =
+        fields.into_iter().map(|it| Field { key_span: 0..0, span: 0..0, ..it.into_owned() });
+    Some(fields.collect())
 }
 
 /// One repair.
@@ -78,22 +79,17 @@ fn colon(text: &str, line: usize) -> Option<usize> {
     let line = text.lines().nth(line - 1)?.trim_end();
     let margin = line.len() - line.trim_start().len();
     let value = value_of(&line[margin..]).map_or(0, |(head, _)| margin + head.len());
-    let from = |start: usize| {
-        Some(
-            start
-                + line[start..]
-                    .find(": ")
-                    .or_else(|| line.ends_with(':').then(|| line.len() - 1 - start))?,
-        )
-    };
-    from(value).or_else(|| from(0))
+    [value, 0].into_iter().find_map(|start| {
+        let at = line[start..].find(": ").map(|it| start + it);
+        at.or_else(|| line.ends_with(':').then(|| line.len() - 1))
+    })
 }
 
 /// A repaired entry, and the change made to it.
 type MendedLine = (String, Option<Change>);
 
 /// Repairs every top-level entry that cannot be parsed by itself; the others stay byte for byte.
-fn mended(text: &str) -> (String, Vec<Change>) {
+fn mend_entries(text: &str) -> (String, Vec<Change>) {
     let mut out = String::with_capacity(text.len() + 16);
     let mut changes = Vec::new();
     let mut before = 0;
@@ -101,7 +97,7 @@ fn mended(text: &str) -> (String, Vec<Change>) {
         let whole = normalize_line_ends(entry);
         // Trailing blanks and blank lines are not part of a value.
         let (content, behind) = entry.split_at(entry.trim_end_matches(BLANK).len());
-        match (!readable(&whole)).then(|| mend(&normalize_line_ends(content))) {
+        match (!is_readable(&whole)).then(|| mend(&normalize_line_ends(content))) {
             Some((mended, Some(change))) => {
                 let mended = mended.strip_suffix('\n').unwrap_or(&mended);
                 out.push_str(&mended.replace('\n', line_end(entry)));
@@ -117,7 +113,7 @@ fn mended(text: &str) -> (String, Vec<Change>) {
 
 const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 
-fn readable(entry: &str) -> bool {
+fn is_readable(entry: &str) -> bool {
     read(entry).is_ok() || yaml_fields(entry).is_ok()
 }
 
@@ -183,7 +179,7 @@ fn mend(entry: &str) -> MendedLine {
         return mend_block(first, key, &rest);
     }
     let closed = format!("{}]\n", entry.trim_end());
-    if value.starts_with('[') && key != "description" && readable(&closed) {
+    if value.starts_with('[') && key != "description" && is_readable(&closed) {
         let message =
             format!("the brackets of `{key}` are not closed; they were read as if closed");
         return (
@@ -213,7 +209,7 @@ fn mend_name(entry: &str, value: &str, rest: &[&str]) -> MendedLine {
     let stray = rest.iter().position(|it| !it.trim().is_empty());
     if let (Some(change), Some(at)) = (&mut change, stray) {
         change.is_sure = false;
-        if readable(&format!("name: {value}\n")) {
+        if is_readable(&format!("name: {value}\n")) {
             change.line = 2 + at;
             change.message =
                 "this line is not a field, and a name has only one line; it was ignored".into();
@@ -235,10 +231,10 @@ fn stray_hint(line: &str) -> &'static str {
 /// Repairs lines under `key: >` that are not indented, or less than the first of them.
 fn mend_block(first: &str, key: &str, rest: &[&str]) -> MendedLine {
     let mut text = format!("{first}\n");
-    let lines = || rest.iter().map(|it| indentation(it, usize::MAX));
-    let least = lines().find(|it| !it.1.is_empty()).map_or(0, |it| it.0);
+    let lines = rest.iter().map(|it| indentation(it, usize::MAX));
+    let least = lines.clone().find(|it| !it.1.is_empty()).map_or(0, |it| it.0);
     let more = if least == 0 { 2 } else { 0 };
-    for (indent, content) in lines() {
+    for (indent, content) in lines {
         let indent = if content.is_empty() { 0 } else { indent.max(least) + more };
         text.push_str(&format!("{}{content}\n", " ".repeat(indent)));
     }
@@ -270,7 +266,7 @@ fn quote(key: &str, value: &str, rest: &[&str]) -> MendedLine {
     let is_sure = !is_anchored(value)
         && rest.iter().all(|it: &&str| it.is_empty() || it.starts_with([' ', '\t']));
     let change = Change { line: 1 + line, is_colon, is_sure, message, hint };
-    (format!("{key}: '{}'\n", bare(&text).replace('\'', "''")), Some(change))
+    (format!("{key}: '{}'\n", strip_quotes(&text).replace('\'', "''")), Some(change))
 }
 
 /// Whether a value begins with an anchor: then it is not all text.
@@ -280,7 +276,7 @@ fn is_anchored(value: &str) -> bool {
 }
 
 /// Strips the quotes around a text, or an unclosed one before it.
-fn bare(text: &str) -> String {
+fn strip_quotes(text: &str) -> String {
     for quote in ['"', '\''] {
         if let Some(inner) = text.strip_prefix(quote).filter(|it| !it.is_empty()) {
             return match inner.strip_suffix(quote) {
@@ -303,7 +299,6 @@ struct Fault {
 }
 
 fn fault(value: &str, rest: &[&str]) -> Fault {
-    let has_colon = |line: &str| line.contains(": ") || line.trim_end().ends_with(':');
     let hint = "put the value in quotes";
     if value.starts_with(['"', '\'']) {
         let hint = "put the value in single quotes, and write a single quote inside it twice";
@@ -317,7 +312,8 @@ fn fault(value: &str, rest: &[&str]) -> Fault {
     if value.starts_with(['[', '{', '@', '`', '%', '*', '&', '!', '?', '|', '>', '-']) {
         return Fault { line: 0, is_colon: false, why: "because of its first character", hint };
     }
-    if let Some(line) = std::iter::once(&value).chain(rest).position(|it| has_colon(it)) {
+    let mut lines = std::iter::once(&value).chain(rest);
+    if let Some(line) = lines.position(|it| it.contains(": ") || it.trim_end().ends_with(':')) {
         return Fault { line, is_colon: true, why: "because of the colon in it", hint };
     }
     match rest.iter().position(|it: &&str| !it.is_empty() && !it.starts_with([' ', '\t'])) {
@@ -365,12 +361,12 @@ fn mend_nested(entry: &str) -> MendedLine {
         if is_block_header(value) {
             block = Some((indent, None));
         }
-        if block.is_some() || readable(&format!("k: {value}\n")) {
+        if block.is_some() || is_readable(&format!("k: {value}\n")) {
             out.push_str(&format!("{lead}{content}\n"));
             continue;
         }
         let fault = fault(value, &[]);
-        out.push_str(&format!("{lead}{head}'{}'\n", bare(value).replace('\'', "''")));
+        out.push_str(&format!("{lead}{head}'{}'\n", strip_quotes(value).replace('\'', "''")));
         let change = change.get_or_insert_with(|| {
             let message =
                 format!("this value is not YAML {}; it was read as if in quotes", fault.why);

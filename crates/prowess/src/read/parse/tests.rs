@@ -160,7 +160,7 @@ fn the_readers_agree_on_irregular_skills() {
 
 #[test]
 fn the_readers_agree_on_bundled_skills() {
-    let files = documents(&workspace().join("skills"));
+    let files = documents(&workspace().join("crates/prowess/skills"));
     assert_eq!(disagreements(&files), Vec::<String>::new());
     let tally = Tally::of(&files);
     assert_eq!(tally, Tally { small: tally.all(), ..Tally::default() });

@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
                 loop {
                     match self.next()? {
                         (Event::SequenceEnd, end) => {
-                            return Ok((Value::List(items), whole(span, end)));
+                            return Ok((Value::List(items), join_spans(span, end)));
                         }
                         (event, span) => items.push(self.node(event, span, depth + 1)?.0),
                     }
@@ -115,7 +115,7 @@ impl<'t> Reader<'t> {
                 loop {
                     match self.next()? {
                         (Event::MappingEnd, end) => {
-                            return Ok((Value::Map(fields), whole(span, end)));
+                            return Ok((Value::Map(fields), join_spans(span, end)));
                         }
                         (event, span) => fields.push(self.field(event, span, depth)?),
                     }
@@ -147,7 +147,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn whole(start: Span, end: Span) -> Span {
+fn join_spans(start: Span, end: Span) -> Span {
     Span::new(start.start, end.end)
 }
 

@@ -15,9 +15,9 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{Read as _, Write as _},
+    io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
@@ -71,8 +71,9 @@ impl Cache {
             return None;
         }
         // Files that are no longer used are removed first.
-        let is_old = |it: SystemTime| it.elapsed().is_ok_and(|it| it > DAY);
-        if file.metadata().and_then(|it| it.modified()).is_ok_and(is_old) {
+        let age =
+            file.metadata().and_then(|it| it.modified()).ok().and_then(|it| it.elapsed().ok());
+        if age.is_some_and(|it| it > DAY) {
             let _ = file.set_modified(SystemTime::now());
         }
         bytes
@@ -86,18 +87,11 @@ impl Cache {
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         let path = self.path(kind, key);
         let mut random = [0; 8];
-        if rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).is_err() {
+        if getrandom::fill(&mut random).is_err() {
             return;
         }
         let draft = path.with_extension(format!("{:016x}.draft", u64::from_le_bytes(random)));
-        let write = || {
-            let mut options = OpenOptions::new();
-            let mut file = options.write(true).create_new(true).mode(0o600).open(&draft)?;
-            file.write_all(&header(key, bytes))?;
-            file.write_all(bytes)?;
-            fs::rename(&draft, &path)
-        };
-        if write().is_err() {
+        if write_draft(&draft, key, bytes).and_then(|()| fs::rename(&draft, &path)).is_err() {
             let _ = fs::remove_file(&draft);
         }
         self.prune();
@@ -128,6 +122,12 @@ impl Cache {
             }
         }
     }
+}
+
+fn write_draft(path: &Path, key: &Key, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(&header(key, bytes))?;
+    file.write_all(bytes)
 }
 
 /// Whether a name is one of a cache file.
@@ -162,8 +162,6 @@ fn payload(file: &mut File, key: &Key) -> Option<Vec<u8>> {
 
 /// Computes a checksum against damage, in four lanes, which is as fast as memory.
 fn checksum(bytes: &[u8]) -> u64 {
-    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);
     let (rows, rest) = bytes.as_chunks::<32>();
     let mut lanes = [1_u64, 2, 3, 4];
     for row in rows {
@@ -173,4 +171,9 @@ fn checksum(bytes: &[u8]) -> u64 {
     }
     let sum = rest.iter().fold(bytes.len() as u64, |sum, byte| mix(sum, u64::from(*byte)));
     lanes.into_iter().fold(sum, mix)
+}
+
+fn mix(sum: u64, word: u64) -> u64 {
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    (sum ^ word).wrapping_mul(FACTOR).rotate_left(29)
 }

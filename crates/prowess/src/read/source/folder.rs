@@ -3,6 +3,7 @@
 //! A link is followed only to targets inside the configured directories.
 
 use std::{
+    ffi::OsStr,
     io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
@@ -16,13 +17,14 @@ use rustix::{
 };
 
 use super::{
-    At, DiscoveredSkill, Listing, ReadError, Search, SizeLimits, Source, Stamp, Visit, VisitResult,
+    DiscoveredSkill, Listing, ReadError, Search, SizeLimits, SkillPaths, Source, Stamp, Visit,
+    VisitResult,
     mark::{Mark, SETTLED, VisitMarks},
     open::{
-        Entries, FILE, FolderEntry, fill, is_inside, list, modified, open_beneath, open_contained,
-        open_directory, open_file, read_all,
+        Entries, FILE, FolderEntry, fill, is_inside, list, modified_at, open_beneath,
+        open_contained, open_directory, open_file, read_all,
     },
-    repository::{Repository, has_output, is_hidden, is_link_of_note},
+    repository::{Repository, has_output, is_hidden, is_reported_link},
     trouble::{Role, Trouble, finding},
     walk::walk,
     watcher::Watcher,
@@ -92,9 +94,12 @@ impl Folder {
 
     /// Whether it is the same directory, with the same allowed targets of links.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let place = |it: &Self| rustix::fs::fstat(&it.directory).map(|it| (it.st_dev, it.st_ino));
-        let is_there = place(self).is_ok_and(|it| place(other) == Ok(it));
-        is_there && self.identity() == other.identity() && self.allowed == other.allowed
+        let [own, others] = [self, other]
+            .map(|it| rustix::fs::fstat(&it.directory).map(|it| (it.st_dev, it.st_ino)));
+        own.is_ok()
+            && own == others
+            && self.identity() == other.identity()
+            && self.allowed == other.allowed
     }
 
     /// Returns the directory as given.
@@ -116,10 +121,9 @@ impl Folder {
     /// skills. Also returns where links from there may lead: from a single skill to its neighbours
     /// too.
     pub(crate) fn resolve_checked(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
-        let is_document = |it: &std::ffi::OsStr| it.eq_ignore_ascii_case(SKILL_FILE);
         let folder = match std::fs::metadata(path)?.is_dir() {
             true => path,
-            false if path.file_name().is_some_and(is_document) => {
+            false if path.file_name().is_some_and(is_skill_file) => {
                 path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
             }
             false => {
@@ -127,14 +131,15 @@ impl Folder {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
             }
         };
-        let is_skill = std::fs::read_dir(folder)?.flatten().any(|it| is_document(&it.file_name()));
+        let is_skill =
+            std::fs::read_dir(folder)?.flatten().any(|it| is_skill_file(&it.file_name()));
         let real = std::fs::canonicalize(folder)?;
         let root = real.parent().filter(|_| is_skill).unwrap_or(&real).to_owned();
         Ok((folder.to_owned(), root))
     }
 
     /// Returns the target of a link, if it is inside the configured directories.
-    pub(super) fn contained(&self, path: &Path) -> Result<PathBuf, Trouble> {
+    pub(super) fn resolve_contained(&self, path: &Path) -> Result<PathBuf, Trouble> {
         let real = std::fs::canonicalize(path).map_err(|error| match error.raw_os_error() {
             Some(code) => Errno::from_raw_os_error(code).into(),
             None => Trouble::Io(error),
@@ -153,7 +158,7 @@ impl Folder {
             }
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 let path = self.path.join(folder);
-                let real = self.contained(&path)?;
+                let real = self.resolve_contained(&path)?;
                 if self.real.join(folder).starts_with(&real) {
                     return Err(Trouble::Circle);
                 }
@@ -175,7 +180,7 @@ impl Folder {
         mut seen: Option<&mut VisitMarks>,
     ) -> Visit {
         if listing == Listing::OnDemand
-            && let Some(found) = self.glance(folder, limits, seen.as_deref_mut())
+            && let Some(found) = self.visit_plain_skill(folder, limits, seen.as_deref_mut())
         {
             return Visit {
                 what: VisitResult::Skill(Box::new(found)),
@@ -187,7 +192,7 @@ impl Folder {
         match self.visit(folder, limits, listing, &mut findings, seen) {
             Ok((what, linked)) => Visit { what, linked, findings },
             Err(trouble) => {
-                if self.repository.is_none() || is_link_of_note(&self.real, folder, &trouble) {
+                if self.repository.is_none() || is_reported_link(&self.real, folder, &trouble) {
                     findings.extend(finding(&self.path.join(folder), Role::Folder, trouble));
                 }
                 Visit { what: VisitResult::Nothing, linked: false, findings }
@@ -200,16 +205,16 @@ impl Folder {
     pub(crate) fn mark(&self, path: &str) -> Option<Mark> {
         let path = if path.is_empty() { "." } else { path };
         let stat = rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW);
-        stat.ok().map(|it| Mark::of(&it))
+        stat.ok().map(|it| Mark::from_stat(&it))
     }
 
     /// Returns the mark of a file by its whole path, if any later change will give it another one.
     /// A link has none, because its target can change.
-    pub(crate) fn settled(&self, path: &Path) -> Option<Mark> {
+    pub(crate) fn settled_mark(&self, path: &Path) -> Option<Mark> {
         let moment = SystemTime::now();
         let stat = rustix::fs::lstat(path).ok()?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        Some(Mark::of(&stat)).filter(|it| is_file && it.is_settled(moment, SETTLED))
+        Some(Mark::from_stat(&stat)).filter(|it| is_file && it.is_settled(moment, SETTLED))
     }
 
     /// Returns bytes that identify this directory, including the name that it was given by.
@@ -219,7 +224,7 @@ impl Folder {
     }
 
     /// Returns the path of a file relative to this directory, as displayed.
-    pub(crate) fn within<'p>(&self, path: &'p Path) -> Option<&'p str> {
+    pub(crate) fn relative<'p>(&self, path: &'p Path) -> Option<&'p str> {
         path.strip_prefix(&self.path).ok()?.to_str()
     }
 
@@ -234,12 +239,12 @@ impl Folder {
         let (directory, linked) = self.enter(folder)?;
         if let Some(seen) = seen.as_deref_mut() {
             seen.is_more = linked.is_some();
-            seen.marks.push(("".into(), Mark::of(&rustix::fs::fstat(&directory)?)));
+            seen.marks.push(("".into(), Mark::from_stat(&rustix::fs::fstat(&directory)?)));
         }
         let mut entries = list(directory)?;
         // A hidden folder may contain a folder of skills, but is not a skill itself.
         let is_hidden = self.repository.is_some() && is_hidden(folder);
-        let Some(document) = document(&entries.names).filter(|_| !is_hidden) else {
+        let Some(document) = document_index(&entries.names).filter(|_| !is_hidden) else {
             if let Some(repository) = &self.repository {
                 repository.enter(folder, &entries);
                 if let Some(seen) = seen {
@@ -250,7 +255,7 @@ impl Folder {
             return Ok((VisitResult::Folders(folders), linked.is_some()));
         };
         let entry = entries.names.swap_remove(document);
-        let path = joined(&self.path, folder, &entry.name);
+        let path = join_path(&self.path, folder, &entry.name);
         let head = match self.head(&entries.directory, &entry, &path, limits) {
             Ok(head) => head,
             Err(trouble) => {
@@ -302,17 +307,18 @@ impl Folder {
         for entry in &entries.names {
             let is_folder =
                 matches!(entry.kind, FileType::Directory | FileType::Symlink | FileType::Unknown);
-            let is_skipped = || match &self.repository {
-                Some(repository) => repository.skips(folder, &entry.name),
-                None => is_skipped(&entry.name),
-            };
-            if !is_folder || is_skipped() {
+            let is_skipped = is_folder
+                && match &self.repository {
+                    Some(repository) => repository.skips(folder, &entry.name),
+                    None => is_skipped(&entry.name),
+                };
+            if !is_folder || is_skipped {
                 continue;
             }
             if entry.is_text {
                 folders.push(folder.join(&*entry.name));
             } else {
-                let path = joined(&self.path, folder, &entry.name);
+                let path = join_path(&self.path, folder, &entry.name);
                 findings.extend(finding(&path, Role::Folder, Trouble::NotText));
             }
         }
@@ -321,7 +327,7 @@ impl Folder {
 
     /// Reads a skill in a folder that is not a link, without listing the folder. `None` for
     /// anything else, which takes a closer look.
-    fn glance(
+    fn visit_plain_skill(
         &self,
         folder: &Path,
         limits: &SizeLimits,
@@ -334,27 +340,27 @@ impl Folder {
         self.watch(&path, &path);
         let mark = seen.is_some().then(|| self.mark(folder.to_str()?)).flatten();
         let file = open_beneath(&self.directory, &folder.join(SKILL_FILE), FILE).ok()?;
-        let head = Head::of(&file, None, limits).ok()?;
+        let head = Head::new(&file, None, limits).ok()?;
         if let Some(seen) = seen {
             seen.is_more = mark.is_none();
             seen.marks.extend(mark.map(|it| ("".into(), it)));
             seen.marks.push((SKILL_FILE.into(), head.mark));
         }
-        let path = joined(&self.path, folder, SKILL_FILE);
+        let path = join_path(&self.path, folder, SKILL_FILE);
         Some(self.found_skill(folder, SKILL_FILE, path, None, head, None))
     }
 
     /// Returns the paths of the skill in a folder that is not a link.
-    pub(crate) fn at(&self, folder: &Path) -> At {
-        let path: Arc<Path> = joined(&self.path, folder, SKILL_FILE).into();
-        let real = Some(self.real_of(&path, folder, SKILL_FILE));
-        At { path, real, linked: false }
+    pub(crate) fn at(&self, folder: &Path) -> SkillPaths {
+        let path: Arc<Path> = join_path(&self.path, folder, SKILL_FILE).into();
+        let real = Some(self.real_path(&path, folder, SKILL_FILE));
+        SkillPaths { path, real, linked: false }
     }
 
-    fn real_of(&self, path: &Arc<Path>, folder: &Path, name: &str) -> Arc<Path> {
+    fn real_path(&self, path: &Arc<Path>, folder: &Path, name: &str) -> Arc<Path> {
         match self.path.as_os_str() == self.real.as_os_str() {
             true => path.clone(),
-            false => joined(&self.real, folder, name).into(),
+            false => join_path(&self.real, folder, name).into(),
         }
     }
 
@@ -374,7 +380,7 @@ impl Folder {
         let path: Arc<Path> = path.into();
         let real = match &linked {
             Some(real) => real.as_path().into(),
-            None => self.real_of(&path, folder, name),
+            None => self.real_path(&path, folder, name),
         };
         let Head { bytes, size, modified, .. } = head;
         DiscoveredSkill {
@@ -405,7 +411,7 @@ impl Folder {
         ) {
             Ok(file) => (file, None),
             Err(Errno::LOOP) => {
-                let real = self.contained(path)?;
+                let real = self.resolve_contained(path)?;
                 self.watch_target(path.parent().unwrap_or(path), &real);
                 (open_file(&real)?, Some(real))
             }
@@ -413,7 +419,7 @@ impl Folder {
             Err(Errno::NXIO) => return Err(Trouble::NotRegular),
             Err(errno) => return Err(errno.into()),
         };
-        Head::of(&file, real, limits)
+        Head::new(&file, real, limits)
     }
 }
 
@@ -429,10 +435,10 @@ impl Source for Folder {
     fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>) {
         let skill = path.parent().unwrap_or(path);
         let mut findings = Vec::new();
-        let opened = self.contained(skill).and_then(|it| Ok(open_directory(&it)?));
+        let opened = self.resolve_contained(skill).and_then(|it| Ok(open_directory(&it)?));
         let resources = match opened.and_then(list) {
             Ok(mut entries) => {
-                if let Some(document) = document(&entries.names) {
+                if let Some(document) = document_index(&entries.names) {
                     entries.names.swap_remove(document);
                 }
                 walk(self, skill, entries, limits, &mut findings, None).0
@@ -473,7 +479,7 @@ struct Head {
 }
 
 impl Head {
-    fn of(file: &OwnedFd, real: Option<PathBuf>, limits: &SizeLimits) -> Result<Self, Trouble> {
+    fn new(file: &OwnedFd, real: Option<PathBuf>, limits: &SizeLimits) -> Result<Self, Trouble> {
         let stat = rustix::fs::fstat(file)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Trouble::NotRegular);
@@ -485,7 +491,7 @@ impl Head {
         }
         let mut bytes = Vec::with_capacity(HEAD.min(size as usize + 1));
         fill(file, &mut bytes)?;
-        Ok(Self { bytes, real, size, modified: modified(&stat), mark: Mark::of(&stat) })
+        Ok(Self { bytes, real, size, modified: modified_at(&stat), mark: Mark::from_stat(&stat) })
     }
 }
 
@@ -495,7 +501,7 @@ pub(crate) fn is_link(path: &Path) -> bool {
 }
 
 /// Joins three parts of a path in one allocation.
-fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
+fn join_path(root: &Path, folder: &Path, name: &str) -> PathBuf {
     let length = root.as_os_str().len() + folder.as_os_str().len() + name.len() + 2;
     let mut path = PathBuf::with_capacity(length);
     path.push(root);
@@ -507,13 +513,17 @@ fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Returns the index of the `SKILL.md`: the exact name before any other spelling.
-pub(super) fn document(names: &[FolderEntry]) -> Option<usize> {
+pub(super) fn document_index(names: &[FolderEntry]) -> Option<usize> {
     let exact = names.iter().position(|it| &*it.name == SKILL_FILE);
     exact.or_else(|| {
         let spelt =
             names.iter().enumerate().filter(|it| it.1.name.eq_ignore_ascii_case(SKILL_FILE));
         spelt.min_by(|a, b| a.1.name.cmp(&b.1.name)).map(|it| it.0)
     })
+}
+
+fn is_skill_file(name: &OsStr) -> bool {
+    name.eq_ignore_ascii_case(SKILL_FILE)
 }
 
 /// Whether a folder is skipped: hidden folders and those of package managers contain no skills.

@@ -48,7 +48,7 @@ impl Ignore {
 
     /// Whether the last pattern that matches a folder, by its relative path, ignores it; `None` if
     /// no pattern matches.
-    pub(super) fn matched(&self, path: &Path) -> Option<bool> {
+    pub(super) fn decision(&self, path: &Path) -> Option<bool> {
         let names: Vec<String> = path.iter().map(|it| it.to_string_lossy().into_owned()).collect();
         let last = self.patterns.iter().rev().find(|it| it.matches(&names));
         last.map(|it| !it.is_exception)
@@ -60,11 +60,11 @@ impl Pattern {
     fn new(line: &str) -> Option<Self> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let mut line = line.trim_end_matches(' ');
-        let kept;
+        let escaped;
         if line.ends_with('\\') && !line.ends_with("\\\\") {
             // A space after a backslash belongs to the pattern.
-            kept = format!("{line} ");
-            line = kept.as_str();
+            escaped = format!("{line} ");
+            line = escaped.as_str();
         }
         let (is_exception, line) = match line.strip_prefix('!') {
             Some(rest) => (true, rest),
@@ -102,7 +102,7 @@ impl Pattern {
                 }
                 Segment::Name(tokens) => {
                     for (at, name) in names.iter().enumerate() {
-                        next[at + 1] = reached[at] && fits(tokens, name);
+                        next[at + 1] = reached[at] && matches_name(tokens, name);
                     }
                 }
             }
@@ -161,7 +161,7 @@ fn class(text: &str) -> Option<(Token, &str)> {
 }
 
 /// Whether a name matches; each `*` is retried only until the next one, so that it stays fast.
-fn fits(tokens: &[Token], name: &str) -> bool {
+fn matches_name(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut token, mut at) = (0, 0);
     let mut again: Option<(usize, usize)> = None;
@@ -171,7 +171,7 @@ fn fits(tokens: &[Token], name: &str) -> bool {
                 again = Some((token + 1, at));
                 token += 1;
             }
-            Some(one) if one.is(name[at]) => {
+            Some(one) if one.matches(name[at]) => {
                 token += 1;
                 at += 1;
             }
@@ -187,7 +187,7 @@ fn fits(tokens: &[Token], name: &str) -> bool {
 
 impl Token {
     /// Whether it matches this character.
-    fn is(&self, c: char) -> bool {
+    fn matches(&self, c: char) -> bool {
         match self {
             Self::Any => false,
             Self::One => true,
@@ -203,8 +203,8 @@ impl Token {
 mod tests {
     use super::*;
 
-    fn matched(text: &str, path: &str) -> Option<bool> {
-        Ignore::new(text).matched(Path::new(path))
+    fn decision(text: &str, path: &str) -> Option<bool> {
+        Ignore::new(text).decision(Path::new(path))
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
             ("*", "anything"),
             ("[", "["),
         ] {
-            assert_eq!(matched(pattern, path), Some(true), "{pattern} {path}");
+            assert_eq!(decision(pattern, path), Some(true), "{pattern} {path}");
         }
         for (pattern, path) in [
             ("/build", "a/build"),
@@ -250,21 +250,21 @@ mod tests {
             ("tmp?", "tmp"),
         ] {
             let expected = (pattern == "*").then_some(true);
-            assert_eq!(matched(pattern, path), expected, "{pattern} {path}");
+            assert_eq!(decision(pattern, path), expected, "{pattern} {path}");
         }
     }
 
     #[test]
     fn the_last_pattern_decides() {
-        assert_eq!(matched("out*\n!output", "output"), Some(false));
-        assert_eq!(matched("!output\nout*", "output"), Some(true));
+        assert_eq!(decision("out*\n!output", "output"), Some(false));
+        assert_eq!(decision("!output\nout*", "output"), Some(true));
     }
 
     #[test]
     fn hostile_patterns_take_no_time() {
         let stars = "*a".repeat(2000);
-        assert_eq!(matched(&stars, &"a".repeat(250)), None);
+        assert_eq!(decision(&stars, &"a".repeat(250)), None);
         let folders = "**/".repeat(500) + "x";
-        assert_eq!(matched(&folders, &"a/".repeat(100)), None);
+        assert_eq!(decision(&folders, &"a/".repeat(100)), None);
     }
 }

@@ -39,7 +39,7 @@ impl VisitMarks {
 }
 
 impl Mark {
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(super) fn from_stat(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev as _,
             inode: stat.st_ino as _,

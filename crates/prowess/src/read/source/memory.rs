@@ -38,7 +38,7 @@ impl Memory {
     }
 
     /// Returns the files of a folder, by their paths within it.
-    fn inside(&self, folder: &Path) -> impl Iterator<Item = (&str, &[u8])> {
+    fn files_in(&self, folder: &Path) -> impl Iterator<Item = (&str, &[u8])> {
         let prefix = match folder.to_string_lossy() {
             folder if folder.is_empty() => String::new(),
             folder => format!("{folder}/"),
@@ -63,9 +63,9 @@ impl Source for Memory {
     }
 
     fn visit(&self, folder: &Path, limits: &SizeLimits, listing: Listing) -> Visit {
-        let Some((_, head)) = self.inside(folder).find(|it| it.0 == SKILL_FILE) else {
+        let Some((_, head)) = self.files_in(folder).find(|it| it.0 == SKILL_FILE) else {
             let names =
-                self.inside(folder).filter_map(|(path, _)| path.split_once('/')).map(|it| it.0);
+                self.files_in(folder).filter_map(|(path, _)| path.split_once('/')).map(|it| it.0);
             let mut folders: Vec<PathBuf> =
                 names.filter(|it| !it.starts_with('.')).map(|it| folder.join(it)).collect();
             folders.dedup();
@@ -85,12 +85,13 @@ impl Source for Memory {
         };
         let size = head.len() as u64;
         let head = head.to_vec();
-        let is_omitted =
-            |it: &(&str, &[u8])| it.0 != SKILL_FILE && it.1.len() as u64 > limits.max_file_size;
         let omitted = match listing {
-            Listing::AtOnce => {
-                self.inside(folder).filter(is_omitted).map(|it| it.1.len() as u64).sum()
-            }
+            Listing::AtOnce => self
+                .files_in(folder)
+                .filter(|it| it.0 != SKILL_FILE)
+                .map(|it| it.1.len() as u64)
+                .filter(|it| *it > limits.max_file_size)
+                .sum(),
             Listing::OnDemand => 0,
         };
         let (real, linked, modified) = (None, false, None);
@@ -103,7 +104,7 @@ impl Source for Memory {
         let mut resources = Vec::new();
         let mut findings = Vec::new();
         let folder = path.strip_prefix(&self.name).ok().and_then(Path::parent);
-        for (inside, bytes) in folder.into_iter().flat_map(|it| self.inside(it)) {
+        for (inside, bytes) in folder.into_iter().flat_map(|it| self.files_in(it)) {
             let (size, limit) = (bytes.len() as u64, limits.max_file_size);
             if inside == SKILL_FILE {
                 continue;

@@ -16,7 +16,7 @@ impl Watcher {
         Err("this system does not report them".to_owned())
     }
 
-    pub(crate) fn during<T>(
+    pub(crate) fn watch_during<T>(
         &self,
         _: Option<&[PathBuf]>,
         _: impl FnOnce() -> T,
@@ -28,7 +28,7 @@ impl Watcher {
         match *self {}
     }
 
-    pub(crate) fn watch_way(&self, _: &Path) {
+    pub(crate) fn watch_path(&self, _: &Path) {
         match *self {}
     }
 

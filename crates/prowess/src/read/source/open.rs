@@ -38,7 +38,6 @@ pub(super) fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<V
 /// not followed.
 pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, ReadError> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
-    let refused = |errno: Errno| failed(errno.into());
     let file = match open_plain(path, allowed) {
         Some(file) => file,
         None => {
@@ -46,10 +45,10 @@ pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, R
             if !is_inside(&real, allowed) {
                 return Err(ReadError::Outside { path: path.to_owned() });
             }
-            open_file(&real).map_err(refused)?
+            open_file(&real).map_err(|it| failed(it.into()))?
         }
     };
-    let stat = rustix::fs::fstat(&file).map_err(refused)?;
+    let stat = rustix::fs::fstat(&file).map_err(|it| failed(it.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(ReadError::NotRegular { path: path.to_owned() });
     }
@@ -140,7 +139,7 @@ pub(super) struct Entries {
 /// Lists the entries of a directory.
 pub(super) fn list(directory: OwnedFd) -> Result<Entries, Trouble> {
     let mut names = Vec::new();
-    each_entry(&directory, |name, kind| {
+    for_each_entry(&directory, |name, kind| {
         if !matches!(name, b"." | b"..") {
             let text = String::from_utf8_lossy(name);
             let is_text = matches!(text, Cow::Borrowed(_));
@@ -151,7 +150,7 @@ pub(super) fn list(directory: OwnedFd) -> Result<Entries, Trouble> {
 }
 
 #[cfg(target_os = "linux")]
-fn each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+fn for_each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
     let mut buffer = [const { std::mem::MaybeUninit::uninit() }; 8192];
     let mut entries = rustix::fs::RawDir::new(directory, &mut buffer);
     while let Some(entry) = entries.next() {
@@ -162,7 +161,7 @@ fn each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Res
 }
 
 #[cfg(not(target_os = "linux"))]
-fn each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+fn for_each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
     for entry in rustix::fs::Dir::read_from(directory)? {
         let entry = entry?;
         take(entry.file_name().to_bytes(), entry.file_type());
@@ -185,7 +184,7 @@ pub(super) fn fill(file: &OwnedFd, bytes: &mut Vec<u8>) -> Result<(), Trouble> {
 }
 
 /// Returns the time of the last modification of a file.
-pub(super) fn modified(stat: &Stat) -> Option<SystemTime> {
+pub(super) fn modified_at(stat: &Stat) -> Option<SystemTime> {
     let seconds = u64::try_from(stat.st_mtime).ok()?;
     SystemTime::UNIX_EPOCH
         .checked_add(Duration::new(seconds, u32::try_from(stat.st_mtime_nsec).ok()?))

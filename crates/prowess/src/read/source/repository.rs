@@ -57,7 +57,7 @@ impl Repository {
         let is_ignored = real.ancestors().any(|folder| {
             let matched = above.iter().find_map(|(way, ignore)| {
                 let from = real.ancestors().nth(way.components().count())?;
-                ignore.matched(folder.strip_prefix(from).ok()?)
+                ignore.decision(folder.strip_prefix(from).ok()?)
             });
             matched == Some(true)
         });
@@ -70,11 +70,13 @@ impl Repository {
 
     /// Reads the `.gitignore` of a folder, before its subfolders are checked.
     pub(super) fn enter(&self, folder: &Path, entries: &Entries) {
-        let is_file = |it: FileType| matches!(it, FileType::RegularFile | FileType::Unknown);
         let mut names = entries.names.iter();
         let mut inside = lock(&self.inside);
         inside.remove(folder);
-        if !names.any(|it| &*it.name == ".gitignore" && is_file(it.kind)) {
+        if !names.any(|it| {
+            &*it.name == ".gitignore"
+                && matches!(it.kind, FileType::RegularFile | FileType::Unknown)
+        }) {
             return;
         }
         let flags = FILE | OFlags::NOFOLLOW;
@@ -105,9 +107,9 @@ impl Repository {
         let mut folders = path.ancestors().skip(1);
         let matched = folders.find_map(|folder| {
             let within = path.strip_prefix(folder).ok()?;
-            inside.get(folder)?.matched(within)
+            inside.get(folder)?.decision(within)
         });
-        matched.or_else(|| self.above.iter().find_map(|(way, it)| it.matched(&way.join(path))))
+        matched.or_else(|| self.above.iter().find_map(|(way, it)| it.decision(&way.join(path))))
             == Some(true)
     }
 }
@@ -125,13 +127,13 @@ pub(super) fn has_output(folder: &Path, entries: &Entries) -> bool {
 
 /// Whether a problem with a folder of a repository is worth reporting: a link among skills, or to
 /// one, and everything that is not a link.
-pub(super) fn is_link_of_note(root: &Path, folder: &Path, trouble: &Trouble) -> bool {
+pub(super) fn is_reported_link(root: &Path, folder: &Path, trouble: &Trouble) -> bool {
     let folder = root.join(folder);
-    let is_among_skills = || folder.iter().rev().take(2).any(|it| is_skills(Some(it)));
+    let is_among_skills = folder.iter().rev().take(2).any(|it| is_skills(Some(it)));
     match trouble {
-        Trouble::Escapes(real) => is_among_skills() || real.join(SKILL_FILE).is_file(),
-        Trouble::Circle => is_among_skills(),
-        Trouble::Io(error) => error.kind() != std::io::ErrorKind::NotFound || is_among_skills(),
+        Trouble::Escapes(real) => is_among_skills || real.join(SKILL_FILE).is_file(),
+        Trouble::Circle => is_among_skills,
+        Trouble::Io(error) => error.kind() != std::io::ErrorKind::NotFound || is_among_skills,
         _ => true,
     }
 }

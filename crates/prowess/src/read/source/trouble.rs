@@ -47,7 +47,7 @@ impl From<Errno> for Trouble {
 
 impl Role {
     /// Returns the rule that requires such an entry to be readable, and its severity.
-    fn unreadable(self) -> (&'static Rule, Severity) {
+    fn unreadable_rule(self) -> (&'static Rule, Severity) {
         match self {
             Self::Folder => (&rule::DIRECTORY_UNREADABLE, Severity::Error),
             Self::Document => (&rule::FILE_UNREADABLE, Severity::Error),
@@ -58,7 +58,7 @@ impl Role {
 
 /// Returns the finding about a skipped entry; `None` for one that would not be missed.
 pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Finding> {
-    let (unreadable, weight) = role.unreadable();
+    let (unreadable, weight) = role.unreadable_rule();
     let link_weight = if role == Role::Document { Severity::Error } else { Severity::Warning };
     let (rule, severity, message, hint) = match trouble {
         Trouble::Io(error) => match error.kind() {

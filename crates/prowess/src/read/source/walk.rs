@@ -10,9 +10,9 @@ use rustix::fs::{AtFlags, FileType, Stat};
 
 use super::{
     MAX_DEPTH, MAX_ENTRIES, SizeLimits,
-    folder::{Folder, document},
+    folder::{Folder, document_index},
     mark::{Mark, VisitMarks},
-    open::{Entries, FolderEntry, list, modified, open_contained, open_directory, open_inside},
+    open::{Entries, FolderEntry, list, modified_at, open_contained, open_directory, open_inside},
     trouble::{Role, Trouble, finding},
 };
 use crate::{
@@ -61,7 +61,7 @@ struct FolderPath {
 }
 
 impl FolderPath {
-    fn to(&self, name: &str) -> String {
+    fn displayed(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 }
@@ -88,7 +88,7 @@ impl Walk<'_> {
                 }
                 return;
             }
-            let path = way.to(&entry.name);
+            let path = way.displayed(&entry.name);
             if let Err(trouble) = self.entry(&entries.directory, entry, &path, way) {
                 self.findings.extend(finding(&self.skill.join(&path), Role::Resource, trouble));
             }
@@ -129,7 +129,7 @@ impl Walk<'_> {
         if let Some(noted) = &mut self.noted {
             noted.is_more = true;
         }
-        let real = self.folder.contained(&self.skill.join(path))?;
+        let real = self.folder.resolve_contained(&self.skill.join(path))?;
         self.folder.watch_target(self.skill, &real);
         if let Some(other) = skill_of(&real).filter(|it| *it != self.real("")) {
             let name = other.file_name().unwrap_or_default().to_string_lossy();
@@ -161,11 +161,11 @@ impl Walk<'_> {
             return Ok(());
         }
         if self.noted.is_some() {
-            self.see(path, &rustix::fs::fstat(&directory)?);
+            self.record_mark(path, &rustix::fs::fstat(&directory)?);
         }
         self.folder.watch(self.skill, &self.skill.join(path));
         let entries = list(directory)?;
-        if document(&entries.names).is_some() {
+        if document_index(&entries.names).is_some() {
             self.note(
                 &rule::NESTED_SKILL,
                 &format!("{path}/SKILL.md"),
@@ -177,14 +177,14 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn see(&mut self, path: &str, stat: &Stat) {
+    fn record_mark(&mut self, path: &str, stat: &Stat) {
         if let Some(noted) = &mut self.noted {
-            noted.marks.push((path.into(), Mark::of(stat)));
+            noted.marks.push((path.into(), Mark::from_stat(stat)));
         }
     }
 
     fn file(&mut self, path: &str, stat: &Stat) -> Result<(), Trouble> {
-        self.see(path, stat);
+        self.record_mark(path, stat);
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         let limit = self.limits.max_file_size;
         if size > limit {
@@ -193,15 +193,15 @@ impl Walk<'_> {
         }
         self.resources.push(Resource {
             kind: ResourceKind::of(path),
-            is_text: text_by_name(path).unwrap_or_else(|| self.text_by_content(path)),
+            is_text: is_text_by_name(path).unwrap_or_else(|| self.is_text_by_content(path)),
             path: path.into(),
             size,
-            modified: modified(stat),
+            modified: modified_at(stat),
         });
         Ok(())
     }
 
-    fn text_by_content(&self, path: &str) -> bool {
+    fn is_text_by_content(&self, path: &str) -> bool {
         let file = open_contained(&self.skill.join(path), &self.folder.allowed);
         let mut bytes = [0; 1024];
         let length = file.ok().and_then(|mut it| it.read(&mut bytes).ok()).unwrap_or(0);
@@ -230,7 +230,7 @@ pub fn skill_of(path: &Path) -> Option<&Path> {
 }
 
 /// Whether a file is text, if its extension tells.
-fn text_by_name(path: &str) -> Option<bool> {
+fn is_text_by_name(path: &str) -> Option<bool> {
     let file = path.rsplit('/').next().unwrap_or(path);
     let ending = file.rsplit_once('.')?.1.to_ascii_lowercase();
     match ending.as_str() {

@@ -59,10 +59,10 @@ const SHARED: &[u32] = &[
 pub(crate) struct Watcher {
     inotify: OwnedFd,
     /// Signalled to stop waiting.
-    bell: OwnedFd,
+    stop_signal: OwnedFd,
     /// Reports that something was mounted or unmounted, if the system supports it.
     mounts: Option<File>,
-    watched: Mutex<WatchTable>,
+    table: Mutex<WatchTable>,
 }
 
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ struct WatchTable {
     /// The watches of each visit, by the folder that was visited.
     visits: HashMap<Arc<Path>, Vec<i32>>,
     /// The directories, and the inode of each.
-    directories: Vec<(PathBuf, Option<Place>)>,
+    directories: Vec<(PathBuf, Option<FolderId>)>,
     /// Whether some directory is on a file system without events for other machines.
     is_shared: bool,
     /// The error with which the system refused further watches.
@@ -79,7 +79,7 @@ struct WatchTable {
 }
 
 /// The device and the inode of a folder.
-type Place = (u64, u64);
+type FolderId = (u64, u64);
 
 /// The uses of a watch on a folder.
 #[derive(Debug, Default)]
@@ -91,13 +91,13 @@ struct Watch {
 }
 
 /// An event that wakes a waiting thread.
-enum Sound {
+enum Wakeup {
     /// The watcher was stopped.
-    Bell,
+    Stopped,
     /// Something was mounted or unmounted.
     Mount,
     /// There are file events to read.
-    Told,
+    FileEvents,
 }
 
 /// The reason why a folder is watched.
@@ -112,24 +112,25 @@ enum WatchReason<'a> {
 impl Watcher {
     /// Starts a watcher; returns the reason if that is not possible.
     pub(crate) fn new() -> Result<Self, String> {
-        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(why)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC).map_err(why)?;
+        let inotify =
+            inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(failure_reason)?;
+        let stop_signal = eventfd(0, EventfdFlags::CLOEXEC).map_err(failure_reason)?;
         let mounts = File::open("/proc/self/mountinfo").ok();
-        Ok(Self { inotify, bell, mounts, watched: Mutex::default() })
+        Ok(Self { inotify, stop_signal, mounts, table: Mutex::default() })
     }
 
     /// Runs visits while watching all folders that they go through, each before it is listed.
     /// Watches of a visit that is done `again` and no longer goes there are removed; without a
     /// list, those of all visits. Reports when the system has too few.
-    pub(crate) fn during<T>(
+    pub(crate) fn watch_during<T>(
         &self,
         again: Option<&[PathBuf]>,
         look: impl FnOnce() -> T,
     ) -> (T, Result<(), String>) {
-        self.watched().forget(again);
+        self.lock_table().forget(again);
         let seen = look();
-        let mut watched = self.watched();
-        watched.watches.retain(|number, watch| {
+        let mut table = self.lock_table();
+        table.watches.retain(|number, watch| {
             let is_wanted = !watch.visits.is_empty() || !watch.names.is_empty();
             if !is_wanted {
                 // A folder that is gone has taken its watch with it.
@@ -137,7 +138,7 @@ impl Watcher {
             }
             is_wanted
         });
-        (seen, watched.refused.map_or(Ok(()), |it| Err(why(it))))
+        (seen, table.refused.map_or(Ok(()), |it| Err(failure_reason(it))))
     }
 
     /// Watches everything in a folder, for a visit.
@@ -147,12 +148,12 @@ impl Watcher {
 
     /// Watches the path to a directory, which need not exist: each name on the path, also behind
     /// links.
-    pub(crate) fn watch_way(&self, path: &Path) {
+    pub(crate) fn watch_path(&self, path: &Path) {
         let stat = rustix::fs::statfs(path);
         {
-            let mut watched = self.watched();
-            watched.is_shared |= stat.is_ok_and(|it| SHARED.contains(&(it.f_type as u32)));
-            watched.directories.push((path.to_owned(), inode_of(path)));
+            let mut table = self.lock_table();
+            table.is_shared |= stat.is_ok_and(|it| SHARED.contains(&(it.f_type as u32)));
+            table.directories.push((path.to_owned(), folder_id(path)));
         }
         let Ok(mut left) = std::path::absolute(path) else { return };
         let (mut here, mut links) = (PathBuf::new(), 0);
@@ -189,7 +190,7 @@ impl Watcher {
 
     /// Whether some changes, by other machines, cause no events.
     pub(crate) fn is_shared(&self) -> bool {
-        self.watched().is_shared
+        self.lock_table().is_shared
     }
 
     /// Waits for a change for at most `patience`, and then for a quiet period, at least until
@@ -200,13 +201,13 @@ impl Watcher {
         let mut touched = TouchedFolders::default();
         loop {
             let matters = match self.listen(until) {
-                Some(Sound::Bell) => return WatchEvent::End,
-                Some(Sound::Mount) => {
-                    let is_other = self.watched().is_elsewhere();
+                Some(Wakeup::Stopped) => return WatchEvent::End,
+                Some(Wakeup::Mount) => {
+                    let is_other = self.lock_table().is_elsewhere();
                     touched.is_all |= is_other;
                     is_other
                 }
-                Some(Sound::Told) => self.take(&mut touched),
+                Some(Wakeup::FileEvents) => self.read_events(&mut touched),
                 None if longest.is_none() => return WatchEvent::Nothing,
                 None => return WatchEvent::Change(touched),
             };
@@ -220,19 +221,19 @@ impl Watcher {
 
     /// Stops all waiting threads.
     pub(crate) fn end(&self) {
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.stop_signal, &1u64.to_ne_bytes());
     }
 
     fn add(&self, folder: &Path, wanted: WatchReason<'_>) {
-        let mut watched = self.watched();
-        if watched.refused.is_some() {
+        let mut table = self.lock_table();
+        if table.refused.is_some() {
             return;
         }
         let flags = if matches!(wanted, WatchReason::Name(_)) { NAMES } else { ALL };
         match inotify::add_watch(&self.inotify, folder, flags | WatchFlags::MASK_ADD) {
-            Ok(number) => watched.add(number, wanted),
+            Ok(number) => table.add(number, wanted),
             Err(errno @ (Errno::NOSPC | Errno::NOMEM | Errno::MFILE)) => {
-                watched.refused = Some(errno);
+                table.refused = Some(errno);
             }
             // If it does not exist or may not be read, the visit finds that too.
             Err(_) => {}
@@ -240,45 +241,45 @@ impl Watcher {
     }
 
     /// Waits for an event; `None` at the timeout.
-    fn listen(&self, until: Instant) -> Option<Sound> {
+    fn listen(&self, until: Instant) -> Option<Wakeup> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
             let mut ears = vec![
-                PollFd::new(&self.bell, PollFlags::IN),
+                PollFd::new(&self.stop_signal, PollFlags::IN),
                 PollFd::new(&self.inotify, PollFlags::IN),
             ];
             ears.extend(self.mounts.as_ref().map(|it| PollFd::new(it, PollFlags::PRI)));
             match poll(&mut ears, Some(&left)) {
                 Ok(0) => return None,
-                Ok(_) if !ears[0].revents().is_empty() => return Some(Sound::Bell),
+                Ok(_) if !ears[0].revents().is_empty() => return Some(Wakeup::Stopped),
                 // It is reported once, and other events can wait.
                 Ok(_) if ears.get(2).is_some_and(|it| !it.revents().is_empty()) => {
-                    return Some(Sound::Mount);
+                    return Some(Wakeup::Mount);
                 }
-                Ok(_) => return Some(Sound::Told),
+                Ok(_) => return Some(Wakeup::FileEvents),
                 Err(Errno::INTR) => {}
                 // No more events can arrive, and nothing would notice.
-                Err(_) => return Some(Sound::Bell),
+                Err(_) => return Some(Wakeup::Stopped),
             }
         }
     }
 
     /// Reads all pending events; returns whether any of them matters.
-    fn take(&self, touched: &mut TouchedFolders) -> bool {
+    fn read_events(&self, touched: &mut TouchedFolders) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
-        let mut told = inotify::Reader::new(&self.inotify, &mut buffer);
+        let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
         let mut matters = false;
-        let mut watched = self.watched();
-        while let Ok(event) = told.next() {
+        let mut table = self.lock_table();
+        while let Ok(event) = events.next() {
             let name = event.file_name().map(|it| OsStr::from_bytes(it.to_bytes()));
-            matters |= watched.touch(event.wd(), event.events(), name, touched);
+            matters |= table.touch(event.wd(), event.events(), name, touched);
         }
         matters
     }
 
-    fn watched(&self) -> MutexGuard<'_, WatchTable> {
-        lock(&self.watched)
+    fn lock_table(&self) -> MutexGuard<'_, WatchTable> {
+        lock(&self.table)
     }
 }
 
@@ -317,7 +318,7 @@ impl WatchTable {
 
     /// Whether some directory has been replaced by another folder.
     fn is_elsewhere(&self) -> bool {
-        self.directories.iter().any(|(path, was)| inode_of(path) != *was)
+        self.directories.iter().any(|(path, was)| folder_id(path) != *was)
     }
 
     /// Records where something has changed; returns whether it matters.
@@ -350,18 +351,18 @@ impl WatchTable {
     }
 }
 
-fn inode_of(path: &Path) -> Option<Place> {
+fn folder_id(path: &Path) -> Option<FolderId> {
     rustix::fs::stat(path).ok().map(|it| (it.st_dev as _, it.st_ino as _))
 }
 
 /// Returns why there are no events, and what would help.
-fn why(errno: Errno) -> String {
+fn failure_reason(errno: Errno) -> String {
     match errno {
-        Errno::NOSPC => "the system gives no more watches (`sysctl` raises \
-                         `fs.inotify.max_user_watches`)"
+        Errno::NOSPC => "the limit on inotify watches is reached (raise \
+                         `fs.inotify.max_user_watches` with `sysctl`)"
             .to_owned(),
-        Errno::MFILE => "too many programs watch already (`sysctl` raises \
-                         `fs.inotify.max_user_instances`)"
+        Errno::MFILE => "the limit on inotify instances is reached (raise \
+                         `fs.inotify.max_user_instances` with `sysctl`)"
             .to_owned(),
         errno => format!("the system cannot report them: {errno}"),
     }
@@ -375,8 +376,8 @@ mod tests {
 
     fn watching(path: &Path) -> Watcher {
         let watcher = Watcher::new().expect("the system tells");
-        let ((), watched) = watcher.during(None, || watcher.watch_way(path));
-        watched.expect("there are watches");
+        let ((), table) = watcher.watch_during(None, || watcher.watch_path(path));
+        table.expect("there are watches");
         watcher
     }
 

@@ -23,10 +23,10 @@ impl McpClient {
     }
 
     /// Returns the client of a name; the error has the nearest name, and the list.
-    pub(super) fn named(name: &str) -> Result<Self, CliError> {
+    pub(super) fn find(name: &str) -> Result<Self, CliError> {
         let all = Self::all();
         all.iter().find(|it| it.name == name).copied().ok_or_else(|| {
-            let fault = CliError::unable(format!("there is no client `{name}`"));
+            let fault = CliError::new(format!("there is no client `{name}`"));
             fault.hint(name_hint(name, all.iter().map(|it| it.name)))
         })
     }
@@ -41,7 +41,7 @@ impl McpClient {
         }
         if paths.is_empty() {
             let label = self.label;
-            let fault = CliError::unable(format!(
+            let fault = CliError::new(format!(
                 "it is not known where {label} stores its servers on this system"
             ));
             return Err(match self.settings.project {
@@ -51,15 +51,16 @@ impl McpClient {
         }
         let spots = paths.iter().map(|path| Spot { path, upwards: false });
         let files = spots.flat_map(|it| surroundings.directories(&it)).collect();
-        first(files).ok_or_else(|| CliError::unable("there is no home directory"))
+        existing_or_first(files).ok_or_else(|| CliError::new("there is no home directory"))
     }
 
     /// Returns its file for one project.
     pub(super) fn project_file(&self, project: &Path) -> Result<PathBuf, CliError> {
-        first(self.settings.project.iter().map(|it| project.join(it)).collect()).ok_or_else(|| {
-            let message = format!("{} has no servers per project", self.label);
-            CliError::unable(message).hint("use `--user` to register it for all projects")
-        })
+        existing_or_first(self.settings.project.iter().map(|it| project.join(it)).collect())
+            .ok_or_else(|| {
+                let message = format!("{} has no servers per project", self.label);
+                CliError::new(message).hint("use `--user` to register it for all projects")
+            })
     }
 
     /// Returns the path of keys to its servers, given a test whether a file has a path.
@@ -99,7 +100,7 @@ impl McpClient {
 }
 
 /// The first file that exists, else the first.
-fn first(files: Vec<PathBuf>) -> Option<PathBuf> {
+fn existing_or_first(files: Vec<PathBuf>) -> Option<PathBuf> {
     let there = files.iter().find(|it| it.symlink_metadata().is_ok()).cloned();
     there.or_else(|| files.into_iter().next())
 }

@@ -44,7 +44,7 @@ impl Document {
             let project = fs::canonicalize(project).with_context(cannot)?;
             if !target.starts_with(project) {
                 let message = format!("`{shown}` leads out of the project");
-                return Err(CliError::unable(message).hint("the file was not changed").into());
+                return Err(CliError::new(message).hint("the file was not changed").into());
             }
         }
         if !is_there {
@@ -59,7 +59,7 @@ impl Document {
             found.permissions().readonly().then_some("is read-only")
         };
         if let Some(wrong) = wrong {
-            return Err(CliError::unable(format!("`{shown}` {wrong}"))
+            return Err(CliError::new(format!("`{shown}` {wrong}"))
                 .hint("the file was not changed")
                 .into());
         }
@@ -102,9 +102,7 @@ impl Document {
         };
         if now.as_deref() != self.found.as_ref().map(|_| &*self.text) {
             let message = format!("`{shown}` was changed by another program in the meantime");
-            return Err(CliError::unable(message)
-                .hint("the file was not changed; try again")
-                .into());
+            return Err(CliError::new(message).hint("the file was not changed; try again").into());
         }
         draft.persist(&self.target).map_err(|it| it.error).with_context(cannot)?;
         Ok(())

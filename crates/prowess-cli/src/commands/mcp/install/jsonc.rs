@@ -13,7 +13,7 @@ const DEPTH: usize = 128;
 /// written, so that its other fields stay.
 pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result<String, Broken> {
     if text.trim().is_empty() {
-        return Ok(format!("{}\n", multiline(&nested(way, entry.clone().into()), "", UNIT)));
+        return Ok(format!("{}\n", format_multiline(&nest(way, entry.clone().into()), "", UNIT)));
     }
     let old = get(text, way)?;
     if old.as_ref().and_then(|it| it.get("command")).is_none() {
@@ -70,11 +70,11 @@ fn set(text: &str, way: &[&str], value: &Json) -> Result<String, Broken> {
         [] if node.value() == *value => Vec::new(),
         [] => {
             let start = node.span.start;
-            let written = multiline(value, indentation(text, start), unit(text, &root));
+            let written = format_multiline(value, indentation(text, start), unit(text, &root));
             vec![(node.span.clone(), written)]
         }
         [name, inner @ ..] => {
-            insert(text, node, unit(text, &root), name, &nested(inner, value.clone()))
+            insert(text, node, unit(text, &root), name, &nest(inner, value.clone()))
         }
     };
     Ok(apply(text, edits))
@@ -93,8 +93,8 @@ fn insert(
     let last = node.members().last();
     if let Some(last) = last.filter(|_| !text[open..close].contains('\n')) {
         let (at, written) = match last.comma {
-            Some(comma) => (comma + 1, format!(" {name}: {},", flat(value))),
-            None => (last.value.span.end, format!(", {name}: {}", flat(value))),
+            Some(comma) => (comma + 1, format!(" {name}: {},", format_flat(value))),
+            None => (last.value.span.end, format!(", {name}: {}", format_flat(value))),
         };
         return vec![(at..at, written)];
     }
@@ -107,7 +107,7 @@ fn insert(
         edits.push((last.value.span.end..last.value.span.end, ",".to_owned()));
     }
     let comma = if has_comma { "," } else { "" };
-    let written = format!("\n{indent}{name}: {}{comma}", multiline(value, &indent, unit));
+    let written = format!("\n{indent}{name}: {}{comma}", format_multiline(value, &indent, unit));
     // After the comments, before the white space in front of the brace.
     let end = text[..close].trim_end_matches([' ', '\t', '\r', '\n']).len();
     edits.push(match text[end..close].contains('\n') {
@@ -136,7 +136,7 @@ fn apply(text: &str, edits: Vec<(Range<usize>, String)>) -> String {
 }
 
 /// Nests a value in objects, the outermost first.
-fn nested(way: &[&str], value: Json) -> Json {
+fn nest(way: &[&str], value: Json) -> Json {
     let wrap =
         |value: Json, name: &&str| Json::Object(Map::from_iter([((*name).to_owned(), value)]));
     way.iter().rev().fold(value, wrap)
@@ -159,26 +159,27 @@ fn indentation(text: &str, at: usize) -> &str {
 }
 
 /// Formats a value with a line per member of an object.
-fn multiline(value: &Json, indent: &str, unit: &str) -> String {
-    let Json::Object(members) = value else { return flat(value) };
+fn format_multiline(value: &Json, indent: &str, unit: &str) -> String {
+    let Json::Object(members) = value else { return format_flat(value) };
     let inner = format!("{indent}{unit}");
     let members = members.iter().map(|(name, value)| {
-        format!("{inner}{}: {}", Json::from(name.as_str()), multiline(value, &inner, unit))
+        format!("{inner}{}: {}", Json::from(name.as_str()), format_multiline(value, &inner, unit))
     });
     format!("{{\n{}\n{indent}}}", members.collect::<Vec<_>>().join(",\n"))
 }
 
 /// Formats a value on one line.
-fn flat(value: &Json) -> String {
+fn format_flat(value: &Json) -> String {
     match value {
         Json::Object(members) => {
             let members = members.iter();
-            let members = members
-                .map(|(name, value)| format!("{}: {}", Json::from(name.as_str()), flat(value)));
+            let members = members.map(|(name, value)| {
+                format!("{}: {}", Json::from(name.as_str()), format_flat(value))
+            });
             format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
         }
         Json::Array(items) => {
-            format!("[{}]", items.iter().map(flat).collect::<Vec<_>>().join(", "))
+            format!("[{}]", items.iter().map(format_flat).collect::<Vec<_>>().join(", "))
         }
         scalar => scalar.to_string(),
     }
@@ -252,9 +253,9 @@ fn descend<'n, 'w>(
 fn parse(text: &str) -> Result<Node, Broken> {
     let mut parser = Parser { text, at: 0 };
     let root = parser.value(DEPTH)?;
-    parser.trivia()?;
+    parser.skip_trivia()?;
     if parser.at < text.len() {
-        return Err(parser.broken("unexpected text after the value"));
+        return Err(parser.error_here("unexpected text after the value"));
     }
     Ok(root)
 }
@@ -266,10 +267,10 @@ struct Parser<'t> {
 
 impl<'t> Parser<'t> {
     fn value(&mut self, depth: usize) -> Result<Node, Broken> {
-        self.trivia()?;
+        self.skip_trivia()?;
         let start = self.at;
         let Some(depth) = depth.checked_sub(1) else {
-            return Err(self.broken("values are nested too deeply"));
+            return Err(self.error_here("values are nested too deeply"));
         };
         let kind = match self.peek() {
             Some(b'{') => self.object(depth)?,
@@ -284,7 +285,7 @@ impl<'t> Parser<'t> {
                         })
                         .len();
                 let value = serde_json::from_str(&self.rest()[..word]);
-                let value = value.map_err(|_| self.broken("a value is wanted here"))?;
+                let value = value.map_err(|_| self.error_here("expected a value"))?;
                 self.at += word;
                 Kind::Scalar(value)
             }
@@ -296,18 +297,18 @@ impl<'t> Parser<'t> {
         let mut members: Vec<Member> = Vec::new();
         self.at += 1;
         loop {
-            self.trivia()?;
+            self.skip_trivia()?;
             let start = self.at;
             match self.peek() {
                 Some(b'}') => break,
                 Some(b'"') if members.last().is_none_or(|it| it.comma.is_some()) => {}
-                Some(b'"') => return Err(self.broken("a comma is missing before this")),
-                _ => return Err(self.broken("a name in quotes or `}` is wanted here")),
+                Some(b'"') => return Err(self.error_here("expected a comma before this")),
+                _ => return Err(self.error_here("expected a name in quotes or `}`")),
             }
             let name = self.string()?;
-            self.trivia()?;
+            self.skip_trivia()?;
             if self.peek() != Some(b':') {
-                return Err(self.broken("`:` is wanted here"));
+                return Err(self.error_here("expected `:`"));
             }
             self.at += 1;
             let value = self.value(depth)?;
@@ -323,10 +324,10 @@ impl<'t> Parser<'t> {
         let mut is_next = true;
         self.at += 1;
         loop {
-            self.trivia()?;
+            self.skip_trivia()?;
             match self.peek() {
                 Some(b']') => break,
-                _ if !is_next => return Err(self.broken("a comma or `]` is wanted here")),
+                _ if !is_next => return Err(self.error_here("expected a comma or `]`")),
                 _ => items.push(self.value(depth)?),
             }
             is_next = self.comma()?.is_some();
@@ -347,14 +348,14 @@ impl<'t> Parser<'t> {
                 self.at = end + 1;
                 Ok(text)
             }
-            _ => Err(self.broken("this string is not terminated or not valid")),
+            _ => Err(self.error_here("this string is not terminated or not valid")),
         }
     }
 
     /// Skips a comma, and returns its offset.
     fn comma(&mut self) -> Result<Option<usize>, Broken> {
         let behind = self.at;
-        self.trivia()?;
+        self.skip_trivia()?;
         if self.peek() == Some(b',') {
             self.at += 1;
             return Ok(Some(self.at - 1));
@@ -364,15 +365,16 @@ impl<'t> Parser<'t> {
     }
 
     /// Skips white space and comments.
-    fn trivia(&mut self) -> Result<(), Broken> {
+    fn skip_trivia(&mut self) -> Result<(), Broken> {
         loop {
             let rest = self.rest().trim_start_matches([' ', '\t', '\r', '\n']);
             self.at = self.text.len() - rest.len();
             if rest.starts_with("//") {
                 self.at += rest.find('\n').unwrap_or(rest.len());
             } else if rest.starts_with("/*") {
-                let end =
-                    rest.find("*/").ok_or_else(|| self.broken("this comment is not terminated"))?;
+                let end = rest
+                    .find("*/")
+                    .ok_or_else(|| self.error_here("this comment is not terminated"))?;
                 self.at += end + 2;
             } else {
                 return Ok(());
@@ -388,7 +390,7 @@ impl<'t> Parser<'t> {
         &self.text[self.at..]
     }
 
-    fn broken(&self, what: &str) -> Broken {
+    fn error_here(&self, what: &str) -> Broken {
         Broken::at(self.text, self.at, what)
     }
 }

@@ -1,25 +1,19 @@
 //! Redacts secrets in settings.
 
 use prowess::SettingsFormat;
-use prowess_runtime::secret::mask;
+use prowess_runtime::secret::{MASK, is_secret_name, mask};
 
-use crate::secret_name;
-
-/// The replacement of a secret.
-const MASK: &str = "[masked]";
 /// Tables whose values may all be secrets.
 const TABLES: &[&str] =
     &["env", "envs", "environment", "headers", "http_headers", "requestheaders"];
-/// Endings of names that give the place of a secret, not the secret.
-const PLACES: &[&str] = &["file", "path", "dir", "url", "envvar"];
 
 /// Redacts the secrets in settings, line by line: everything below `env` and headers, values with
 /// names like `token`, and values that look like a secret.
 pub(super) fn redact(text: &str, format: SettingsFormat) -> String {
     match format {
-        SettingsFormat::Json => flow(text, Frame::default()),
-        SettingsFormat::Toml => toml(text),
-        SettingsFormat::Yaml => yaml(text),
+        SettingsFormat::Json => redact_flow(text, Frame::default()),
+        SettingsFormat::Toml => redact_toml(text),
+        SettingsFormat::Yaml => redact_yaml(text),
     }
 }
 
@@ -40,28 +34,28 @@ impl Frame {
     fn hides(&self) -> bool {
         let option = self.before.starts_with('-') && !self.before.contains('=');
         self.is_secret
-            || self.key.as_deref().is_some_and(is_secret)
-            || self.is_list && option && is_secret(&self.before)
+            || self.key.as_deref().is_some_and(is_secret_name)
+            || self.is_list && option && is_secret_name(&self.before)
     }
 
     /// Returns the frame of a list or table inside it.
-    fn inner(&self, is_list: bool) -> Self {
+    fn frame_inside(&self, is_list: bool) -> Self {
         let is_table = self.key.as_deref().is_some_and(is_table);
         Self { is_list, is_secret: self.hides() || is_table, ..Self::default() }
     }
 }
 
 /// Redacts secrets in bracketed values, as in JSON, and in TOML and YAML on one line.
-fn flow(text: &str, first: Frame) -> String {
+fn redact_flow(text: &str, first: Frame) -> String {
     let mut frames = vec![first];
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let Some(frame) = frames.last_mut() else { break };
         let length = match c {
-            '"' | '\'' => quoted(rest, c),
+            '"' | '\'' => quoted_length(rest, c),
             '{' | '[' => {
-                let inner = frame.inner(c == '[');
+                let inner = frame.frame_inside(c == '[');
                 frames.push(inner);
                 1
             }
@@ -104,7 +98,7 @@ fn flow(text: &str, first: Frame) -> String {
             let quote = quote.map(String::from).unwrap_or_default();
             shown.push_str(&format!("{quote}{MASK}{quote}"));
             frame.before = bare.to_owned();
-        } else if let Some((option, _)) = bare.split_once('=').filter(|it| is_secret(it.0)) {
+        } else if let Some((option, _)) = bare.split_once('=').filter(|it| is_secret_name(it.0)) {
             let quote = token.chars().next().filter(|it| "\"'".contains(*it));
             let quote = quote.map(String::from).unwrap_or_default();
             shown.push_str(&format!("{quote}{option}={MASK}{quote}"));
@@ -118,7 +112,7 @@ fn flow(text: &str, first: Frame) -> String {
 }
 
 /// Returns the length of the quoted string at the start of a text.
-fn quoted(text: &str, quote: char) -> usize {
+fn quoted_length(text: &str, quote: char) -> usize {
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
         match c {
@@ -130,7 +124,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-fn toml(text: &str) -> String {
+fn redact_toml(text: &str) -> String {
     let mut is_hidden = false;
     text.split_inclusive('\n')
         .map(|line: &str| {
@@ -141,12 +135,12 @@ fn toml(text: &str) -> String {
                 is_hidden = is_table(last.trim().trim_matches(['"', '\'']));
                 return line.to_owned();
             }
-            flow(line, Frame { is_secret: is_hidden, ..Frame::default() })
+            redact_flow(line, Frame { is_secret: is_hidden, ..Frame::default() })
         })
         .collect()
 }
 
-fn yaml(text: &str) -> String {
+fn redact_yaml(text: &str) -> String {
     // The indent of the key below which everything is hidden.
     let mut hidden: Option<usize> = None;
     text.split_inclusive('\n')
@@ -164,9 +158,12 @@ fn yaml(text: &str) -> String {
                 }
                 _ => (None, item),
             };
-            let is_hidden = hidden.is_some() || name.is_some_and(is_secret);
+            let is_hidden = hidden.is_some() || name.is_some_and(is_secret_name);
             let is_open = matches!(value.trim(), "" | "|" | ">" | "|-" | ">-");
-            if hidden.is_none() && name.is_some_and(|it| is_table(it) || is_secret(it)) && is_open {
+            if hidden.is_none()
+                && name.is_some_and(|it| is_table(it) || is_secret_name(it))
+                && is_open
+            {
                 hidden = Some(indent);
             }
             let before = &line[..line.len() - value.len()];
@@ -179,19 +176,13 @@ fn yaml(text: &str) -> String {
                 return format!("{before}{space}{MASK}{end}");
             }
             let key = name.map(str::to_owned);
-            format!("{before}{}", flow(value, Frame { key, ..Frame::default() }))
+            format!("{before}{}", redact_flow(value, Frame { key, ..Frame::default() }))
         })
         .collect()
 }
 
 fn is_table(name: &str) -> bool {
     TABLES.iter().any(|it| it.eq_ignore_ascii_case(name))
-}
-
-/// Returns whether a name is that of a secret.
-fn is_secret(name: &str) -> bool {
-    let plain = secret_name::plain(name);
-    secret_name::is_secret(&plain) && !PLACES.iter().any(|it| plain.ends_with(it))
 }
 
 #[cfg(test)]

@@ -45,12 +45,7 @@ fn edit(
     let mut document = parsed.map_err(|error| {
         Broken::at(text, error.span().map_or(0, |it| it.start), error.message())
     })?;
-    let is_crlf = text.contains("\r\n");
-    let written = |document: &DocumentMut| match is_crlf {
-        true => document.to_string().replace('\n', "\r\n"),
-        false => document.to_string(),
-    };
-    let before = written(&document);
+    let before = to_text(&document, text);
     // A text that does not round-trip would change elsewhere too.
     if !before.strip_prefix(text).is_some_and(|it| matches!(it, "" | "\n" | "\r\n")) {
         return Err(Broken::whole("its formatting cannot be preserved"));
@@ -66,8 +61,16 @@ fn edit(
         servers = item.as_table_like_mut().ok_or_else(|| Broken::whole(what))?;
     }
     change(servers, name);
-    let after = written(&document);
+    let after = to_text(&document, text);
     Ok(if after == before { text.to_owned() } else { after })
+}
+
+/// Formats a document, with line ends as in another text.
+fn to_text(document: &DocumentMut, like: &str) -> String {
+    match like.contains("\r\n") {
+        true => document.to_string().replace('\n', "\r\n"),
+        false => document.to_string(),
+    }
 }
 
 fn toml(value: &Json) -> Value {

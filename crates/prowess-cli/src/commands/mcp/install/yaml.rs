@@ -16,18 +16,17 @@ const UNIT: usize = 2;
 /// Adds a server at a path of keys. If one with a command exists, only the fields that differ are
 /// written, so that its other fields stay.
 pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result<String, Broken> {
-    let mut said = read(text)?;
-    let server = value_at(&mut said, way)?;
+    let mut value = read(text)?;
+    let server = value_at(&mut value, way)?;
     if server.get("cmd").is_none() {
         *server = Json::Object(entry.clone());
         let server = server.clone();
-        return edit(text, &said, |lines| set(lines, 0..lines.len(), 0, way, &server));
+        return edit(text, &value, |lines| set(lines, 0..lines.len(), 0, way, &server));
     }
-    let other = |it: &(&String, &Json)| server.get(it.0) != Some(it.1);
-    let other: Vec<_> = entry.iter().filter(other).collect();
-    other.iter().for_each(|(field, value)| server[field.as_str()] = (*value).clone());
-    edit(text, &said, |lines| {
-        for (field, value) in other {
+    let changed: Vec<_> = entry.iter().filter(|it| server.get(it.0) != Some(it.1)).collect();
+    changed.iter().for_each(|(field, value)| server[field.as_str()] = (*value).clone());
+    edit(text, &value, |lines| {
+        for (field, value) in changed {
             let way = [way, &[field.as_str()]].concat();
             set(lines, 0..lines.len(), 0, &way, value);
         }
@@ -37,14 +36,14 @@ pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result
 /// Removes the value at a path of keys.
 pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
     let [above @ .., name] = way else { return Ok(text.to_owned()) };
-    let mut said = read(text)?;
-    let servers = value_at(&mut said, above)?.as_object_mut();
+    let mut value = read(text)?;
+    let servers = value_at(&mut value, above)?.as_object_mut();
     let Some(servers) = servers.filter(|it| it.contains_key(*name)) else {
         return Ok(text.to_owned());
     };
     servers.remove(*name);
     let is_last = servers.is_empty();
-    edit(text, &said, |lines| {
+    edit(text, &value, |lines| {
         let mut found = 0..lines.len();
         for (depth, key) in way.iter().enumerate() {
             let within = if depth == 0 { found } else { found.start + 1..found.end };
@@ -62,7 +61,7 @@ pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
 
 /// Parses a text.
 fn read(text: &str) -> Result<Json, Broken> {
-    if !text.lines().any(is_said) {
+    if !text.lines().any(has_content) {
         return Ok(Json::Object(Map::new()));
     }
     if let Some(at) = text.lines().position(|it| it.starts_with("---") || it.starts_with("...")) {
@@ -88,12 +87,12 @@ fn read(text: &str) -> Result<Json, Broken> {
 }
 
 /// Returns the value at a path of keys, created if it is missing.
-fn value_at<'a>(said: &'a mut Json, way: &[&str]) -> Result<&'a mut Json, Broken> {
-    way.iter().try_fold(said, |said, key| {
-        if said.is_null() {
-            *said = Json::Object(Map::new());
+fn value_at<'a>(value: &'a mut Json, way: &[&str]) -> Result<&'a mut Json, Broken> {
+    way.iter().try_fold(value, |value, key| {
+        if value.is_null() {
+            *value = Json::Object(Map::new());
         }
-        let map = said.as_object_mut();
+        let map = value.as_object_mut();
         let map = map.ok_or_else(|| Broken::whole(format!("there is no map for `{key}`")))?;
         Ok(map.entry(*key).or_insert(Json::Null))
     })
@@ -101,32 +100,34 @@ fn value_at<'a>(said: &'a mut Json, way: &[&str]) -> Result<&'a mut Json, Broken
 
 /// Changes lines, if the resulting text has the intended value. They end in `\n` meanwhile.
 fn edit(text: &str, meant: &Json, change: impl FnOnce(&mut Vec<String>)) -> Result<String, Broken> {
-    let (is_crlf, is_open) = (text.contains("\r\n"), !text.is_empty() && !text.ends_with('\n'));
     let mut lines: Vec<String> = text.lines().map(|it| format!("{it}\n")).collect();
-    let written = |lines: &[String]| {
-        let text = lines.concat();
-        let text = if is_open { text.trim_end_matches('\n') } else { &*text };
-        if is_crlf { text.replace('\n', "\r\n") } else { text.to_owned() }
-    };
-    let is_kept = written(&lines) == text;
+    let is_unchanged = join_lines(&lines, text) == text;
     change(&mut lines);
-    let edited = written(&lines);
+    let edited = join_lines(&lines, text);
     match read(&edited) {
-        Ok(said) if is_kept && said == *meant => Ok(edited),
+        Ok(value) if is_unchanged && value == *meant => Ok(edited),
         _ => Err(Broken::whole("it is not a block of `key: value` lines")),
     }
+}
+
+/// Joins lines, with line ends as in another text.
+fn join_lines(lines: &[String], like: &str) -> String {
+    let text = lines.concat();
+    let has_last_end = like.is_empty() || like.ends_with('\n');
+    let text = if has_last_end { &*text } else { text.trim_end_matches('\n') };
+    if like.contains("\r\n") { text.replace('\n', "\r\n") } else { text.to_owned() }
 }
 
 /// Writes a value at a path of keys among some lines, at a column if there are none.
 fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str], value: &Json) {
     let [key, inner @ ..] = way else { return };
-    let first = lines[within.clone()].iter().find(|it| is_said(it));
+    let first = lines[within.clone()].iter().find(|it| has_content(it));
     let column = first.map_or(column, |it| indent(it));
     match child(lines, within.clone(), key) {
         None => {
             let last = lines[within.clone()]
                 .iter()
-                .rposition(|it: &String| is_said(it) && indent(it) == column);
+                .rposition(|it: &String| has_content(it) && indent(it) == column);
             let end = last.map_or(within.end, |it| end(lines, within.start + it, within.end));
             lines.splice(end..end, format_lines(way, value, column));
         }
@@ -147,7 +148,7 @@ fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str
 /// Returns the lines of a key among others: its own and those indented further.
 fn child(lines: &[String], within: Range<usize>, key: &str) -> Option<Range<usize>> {
     let all = &lines[within.clone()];
-    let column = all.iter().find(|it| is_said(it)).map(|it| indent(it))?;
+    let column = all.iter().find(|it| has_content(it)).map(|it| indent(it))?;
     let start = within.start
         + all.iter().position(|it: &String| {
             let (own, behind) = it.trim().split_once(':').unwrap_or_default();
@@ -168,7 +169,7 @@ fn end(lines: &[String], key: usize, limit: usize) -> usize {
         let is_below = indent(line) > column || is_item;
         if !line.trim().is_empty() && is_below {
             end = at + 1;
-        } else if is_said(line) {
+        } else if has_content(line) {
             break;
         }
     }
@@ -194,7 +195,7 @@ fn format_lines(way: &[&str], value: &Json, column: usize) -> Vec<String> {
 }
 
 /// Returns whether a line has content.
-fn is_said(line: &str) -> bool {
+fn has_content(line: &str) -> bool {
     !matches!(line.trim_start().chars().next(), None | Some('#'))
 }
 

@@ -59,10 +59,10 @@ const SCALARS: &[(&str, &str)] = &[
     (".5", "0.5"),
     ("1e3", "1000.0"),
     ("-1.5E-3", "-0.0015"),
-    (".inf", "the number `.inf` of the frontmatter has no form in JSON"),
-    ("-.INF", "the number `-.INF` of the frontmatter has no form in JSON"),
-    (".nan", "the number `.nan` of the frontmatter has no form in JSON"),
-    ("1e400", "the number `1e400` of the frontmatter has no form in JSON"),
+    (".inf", "the number `.inf` in the frontmatter cannot be represented in JSON"),
+    ("-.INF", "the number `-.INF` in the frontmatter cannot be represented in JSON"),
+    (".nan", "the number `.nan` in the frontmatter cannot be represented in JSON"),
+    ("1e400", "the number `1e400` in the frontmatter cannot be represented in JSON"),
     ("1.2.3", r#""1.2.3""#),
     ("12:30:45", r#""12:30:45""#),
     // Dates.
@@ -97,7 +97,7 @@ const SCALARS: &[(&str, &str)] = &[
     ("[&x a, *x]", "line 1 of the frontmatter has an alias"),
     ("!!str 1", "line 1 of the frontmatter has a tag"),
     ("{<<: {a: 1}}", "line 1 of the frontmatter has a merge key"),
-    ("{a: 1, b: 2, 'a': 3}", "the key `a` is there a second time in line 1 of the frontmatter"),
+    ("{a: 1, b: 2, 'a': 3}", "the key `a` appears a second time in line 1 of the frontmatter"),
 ];
 
 #[test]
@@ -142,11 +142,11 @@ fn keys_are_text_in_the_order_written() {
     }
     assert_eq!(
         json("a: 1\nb:\n  c: 1\n  c: 2"),
-        "the key `c` is there a second time in line 4 of the frontmatter"
+        "the key `c` appears a second time in line 4 of the frontmatter"
     );
     assert_eq!(
         json("a: 1\n'a': 2"),
-        "the key `a` is there a second time in line 2 of the frontmatter"
+        "the key `a` appears a second time in line 2 of the frontmatter"
     );
 }
 
