@@ -220,7 +220,9 @@ impl World {
     /// Like [`run_at_terminal`](Self::run_at_terminal), with more input typed before the program
     /// begins.
     pub fn run_typing_ahead(&self, ahead: &str, typed: &str, arguments: &str) -> Ran {
-        self.at_terminal(ahead, typed, &format!("sleep 1; exec {} {arguments}", program()))
+        // Waits until there is something to read, and leaves it there.
+        let waits = "perl -e 'vec($in, 0, 1) = 1; select($in, undef, undef, 30)'";
+        self.at_terminal(ahead, typed, &format!("{waits}; exec {} {arguments}", program()))
     }
 
     fn at_terminal(&self, mut ahead: &str, typed: &str, line: &str) -> Ran {

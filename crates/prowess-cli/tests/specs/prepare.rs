@@ -314,6 +314,7 @@ mod packages_are_installed_once_after_somebody_agrees {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn what_a_python_script_needs_is_installed_and_the_script_runs() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &["deep"]);
@@ -456,6 +457,7 @@ mod packages_are_installed_once_after_somebody_agrees {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn running_a_script_offers_to_install_what_it_lacks() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);
@@ -510,6 +512,7 @@ mod packages_are_installed_once_after_somebody_agrees {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn a_script_is_offered_what_it_imports_itself() {
         let registry = Registry::new();
         registry.python("pypdf", "pypdf", &[]);
@@ -569,6 +572,7 @@ mod packages_are_installed_once_after_somebody_agrees {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs npm")]
     fn what_cannot_be_installed_is_told_with_the_reason() {
         let registry = Registry::new();
         registry.npm("tiny", json!({}), "module.exports = 'tiny';");
@@ -697,6 +701,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs npm")]
     fn the_packages_of_a_server_are_installed_where_somebody_has_agreed_ahead() {
         let registry = Registry::new();
         let bytes = wheel_of("scribe", PYTHON_SERVER, 0, &[]);
@@ -723,6 +728,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn a_guess_is_not_installed_unless_somebody_asks_for_it() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);
@@ -756,6 +762,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn skills_that_need_the_same_share_one_environment() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);
@@ -819,6 +826,7 @@ mod installing_can_hurt_nobody {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn what_an_install_script_leaves_behind_leads_nowhere() {
         let registry = Registry::new();
         let links = [
@@ -893,6 +901,7 @@ mod installing_can_hurt_nobody {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn where_packages_come_from_is_not_up_to_a_skill() {
         let (registry, other) = (Registry::new(), Registry::new());
         registry.python("tiny", "mine", &[]);
@@ -915,6 +924,7 @@ mod installing_can_hurt_nobody {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn an_environment_has_a_largest_size() {
         let registry = Registry::new();
         let bytes = wheel("tiny", "x", 8_000_000, &[]);
@@ -930,6 +940,7 @@ mod installing_can_hurt_nobody {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn a_full_disk_leaves_nothing_half_made() {
         let registry = Registry::new();
         let bytes = wheel("tiny", "tiny", 12_000_000, &[]);
@@ -947,6 +958,7 @@ mod installing_can_hurt_nobody {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn a_preparation_that_is_killed_leaves_nothing_half_made() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);
@@ -968,6 +980,7 @@ mod installing_can_hurt_nobody {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn two_who_prepare_the_same_thing_at_once_do_it_once() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);
@@ -985,6 +998,7 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn an_environment_whose_lock_file_has_changed_is_not_used() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);
@@ -1017,6 +1031,7 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn a_package_that_has_changed_in_the_registry_is_not_installed_again() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);
@@ -1034,6 +1049,7 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn an_environment_is_made_again_without_network() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);
@@ -1050,6 +1066,7 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn no_script_can_write_into_an_environment() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);
@@ -1095,6 +1112,7 @@ mod environments_do_not_pile_up {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs pip")]
     fn environments_are_listed_and_removed() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);

@@ -686,7 +686,8 @@ mod what_is_written_in_a_layer_is_discarded {
             mknod $D/null c 1 3 && echo device; mknod $D/nothing c 0 0 && echo whiteout
             echo x > $D/kept/read && echo written; rm -f $D/kept/read && echo removed
             mv $D/kept $D/moved && echo moved; echo x > $D/out && echo followed
-            grep ' overlay ' /proc/self/mounts | grep -v ' rw,nosuid,nodev,' && echo open; echo end";
+            grep -F \" $D\" /proc/self/mounts | grep ' overlay ' | grep -v ' rw,nosuid,nodev,' && echo open
+            echo end";
         for stage in stages() {
             let world = world();
             let out = world.path("outside");
