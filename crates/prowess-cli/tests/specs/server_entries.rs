@@ -487,7 +487,7 @@ mod a_server_runs_with_the_programs_of_its_user {
         entry("npx ./server");
         let ran = stage.prowess(&["prepare", "--server", "x", "--yes"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-        assert!(ran.stderr.contains("no package of a registry"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("is not a package of a registry"), "{}", ran.stderr);
         stage.set(&[], "");
         let ran = stage.prowess(&["prepare", "--server", "x"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
