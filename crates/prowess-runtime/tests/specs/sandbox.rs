@@ -1069,7 +1069,7 @@ mod a_script_reaches_nobody {
             "touch sgid && chmod g+s sgid",
             r#"perl -e 'sysopen(F, "suid2", 0101, 04755) || exit 1'"#,
             r#"perl -e 'my $name = "suid3"; exit(syscall(NUMBER, -100, $name, 0101, 04755) == -1)'"#,
-            "chown 12345 .",
+            "chown $(($(id -u) + 1)) .",
             // Nothing would change if they worked.
             "cat /proc/sys/kernel/hostname > /proc/sys/kernel/hostname",
             "cat /proc/sys/vm/swappiness > /proc/sys/vm/swappiness",
