@@ -4,7 +4,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use prowess::{Activate, Library, Match, Matching, Memory, Options, Scope, Tier};
+use prowess::{Activate, Library, Match, Matching, Memory, Options, Scope};
 use prowess_agent::{Agent, ScriptedModel, Session, SkillOptions, Skills};
 
 /// Takes the skill `<ending>-files` for each file that is named.
@@ -15,9 +15,7 @@ impl Activate for ByEnding {
     fn activate<'lib>(&self, library: &'lib Library, request: &str) -> Vec<Match<'lib>> {
         let endings = request.split_whitespace().filter_map(|it| it.rsplit_once('.'));
         let skills = endings.filter_map(|(_, ending)| library.get(&format!("{ending}-files")));
-        skills
-            .map(|skill| Match { skill, confidence: 1.0, score: 0.0, tier: Tier::Named })
-            .collect()
+        skills.map(|skill| Match::new(skill, 1.0)).collect()
     }
 }
 

@@ -71,8 +71,12 @@ const ORDERED: &[&str] = &[
 ];
 
 /// The modules of crates whose own modules are in that order.
-const ORDERED_MODULES: &[(&str, &str)] =
-    &[("prowess-mcp", "config"), ("prowess-mcp", "client"), ("prowess-mcp", "server")];
+const ORDERED_MODULES: &[(&str, &str)] = &[
+    ("prowess-sandbox", "linux"),
+    ("prowess-mcp", "config"),
+    ("prowess-mcp", "client"),
+    ("prowess-mcp", "server"),
+];
 
 #[test]
 fn every_crate_uses_only_what_it_may() {

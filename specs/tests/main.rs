@@ -6,3 +6,4 @@ mod ledger;
 mod architecture;
 mod vocabulary;
 mod book;
+mod growth;

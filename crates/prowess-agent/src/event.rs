@@ -306,6 +306,7 @@ names! {
 
 /// A skill that was considered for a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct SkillScore {
     /// The skill.
     pub name: String,
@@ -321,8 +322,16 @@ pub struct SkillScore {
     pub carried: bool,
 }
 
+impl SkillScore {
+    /// Creates a skill that was considered, and is not disclosed.
+    pub fn new(name: impl Into<String>, confidence: f64) -> Self {
+        Self { name: name.into(), confidence, level: None, why: Vec::new(), carried: false }
+    }
+}
+
 /// The source of a part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PromptSource {
     /// The index of the message, from 0.
     pub message: usize,

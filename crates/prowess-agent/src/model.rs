@@ -56,6 +56,7 @@ pub struct ChatRequest {
 
 /// A tool that a model can call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ToolDefinition {
     /// The name to call it by.
     pub name: String,
@@ -63,6 +64,17 @@ pub struct ToolDefinition {
     pub description: String,
     /// The JSON schema of its input.
     pub input_schema: Json,
+}
+
+impl ToolDefinition {
+    /// Creates a tool with the JSON schema of its input.
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: Json,
+    ) -> Self {
+        Self { name: name.into(), description: description.into(), input_schema }
+    }
 }
 
 /// A piece of a streamed reply.

@@ -47,6 +47,7 @@ pub struct Collector {
 
 /// The encoding in which spans are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CollectorProtocol {
     /// `http/protobuf`, which every collector accepts.
     #[default]
@@ -75,6 +76,7 @@ impl CollectorProtocol {
 /// An environment variable does not describe a collector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{variable}` is not {wanted}")]
+#[non_exhaustive]
 pub struct CollectorError {
     /// The variable.
     pub variable: &'static str,
@@ -143,7 +145,7 @@ thread_local! {
 impl Collector {
     /// Returns the collector that the environment variables of OpenTelemetry describe; `None` if
     /// they are unset or disable it.
-    pub fn named(
+    pub fn from_variables(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Self>, CollectorError> {
         let set = |name| variable(name).filter(|it| !it.trim().is_empty());

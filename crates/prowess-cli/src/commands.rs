@@ -46,14 +46,14 @@ pub(crate) mod man;
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
-    fs::{self, OpenOptions, Permissions},
+    fs::{self, OpenOptions},
     io::Write as _,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
 };
 
 use anyhow::Result;
 use prowess::{Finding, Library, Manifest, Resource, Skill, spec::SKILL_FILE};
+use prowess_runtime::sys::{MetadataExt as _, set_file_mode, with_mode};
 use prowess_runtime::{
     Launcher, Outcome, OutcomeStatus, SkillRecord, skill::definition_to_json, store::StoreError,
 };
@@ -177,7 +177,8 @@ fn fold_findings<'f, 'p>(
         0 => finding,
         _ => {
             let files = count(more, "more file");
-            let message = format!(
+            let mut finding = finding.into_owned();
+            finding.message = format!(
                 "{} (as {} of this skill)",
                 finding.message,
                 match more {
@@ -185,7 +186,7 @@ fn fold_findings<'f, 'p>(
                     _ => format!("are {files}"),
                 }
             );
-            Cow::Owned(Finding { message, ..finding.into_owned() })
+            Cow::Owned(finding)
         }
     });
     folded.collect()
@@ -282,7 +283,7 @@ enum Readers {
 /// Writes a page atomically. A link stays a link, and anything that is not a regular file, such as
 /// a pipe, is written to directly.
 fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = prowess::real_path(path).unwrap_or_else(|_| path.to_owned());
     let before = fs::metadata(&path).ok();
     if before.as_ref().is_some_and(|it| !it.is_file()) {
         return Ok(OpenOptions::new().write(true).open(&path)?.write_all(page.as_bytes())?);
@@ -293,13 +294,12 @@ fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
         Readers::Owner => 0o600,
         Readers::Usual => 0o666,
     };
-    let mut draft = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(mode))
+    let mut draft = with_mode(&mut tempfile::Builder::new(), mode)
         .tempfile_in(folder.unwrap_or(Path::new(".")))?;
     if let Some(before) = before {
         // Readers excluded by the old file stay excluded.
         let mode = draft.as_file().metadata()?.mode() & before.mode() & 0o777;
-        draft.as_file().set_permissions(Permissions::from_mode(mode))?;
+        set_file_mode(draft.as_file(), mode)?;
     }
     draft.write_all(page.as_bytes())?;
     draft.persist(path)?;

@@ -599,7 +599,7 @@ pub(crate) fn last_removal_store(is_wanted: impl Fn(&Path) -> bool) -> Option<Fi
 pub(crate) fn searched_directories(config: &Config, global: &Global) -> Vec<(PathBuf, PathBuf)> {
     let searched = directories(config, global);
     let searched = searched.iter().map(|it| resolve(it, global));
-    searched.filter_map(|it| Some((fs::canonicalize(&it).ok()?, it))).collect()
+    searched.filter_map(|it| Some((prowess::real_path(&it).ok()?, it))).collect()
 }
 
 fn open_store(path: PathBuf, scope: Scope) -> Result<TargetStore> {
@@ -765,7 +765,7 @@ pub(crate) fn note_left_out(library: &Library, printer: &mut Printer) {
 
 /// Warns about mentions of unknown or disabled skills, each with the nearest name.
 pub(crate) fn warn_about_unknown(mentions: &[Unknown], printer: &mut Printer) {
-    for Unknown { name, nearest } in mentions {
+    for Unknown { name, nearest, .. } in mentions {
         let hint = nearest.as_ref().map(|it| format!("; {}", did_you_mean(it)));
         let hint = hint.unwrap_or_default();
         printer.warning(&format!("there is no active skill `{name}`{hint}"));

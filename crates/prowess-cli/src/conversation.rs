@@ -4,13 +4,8 @@ use std::{io, time::Duration};
 
 use anyhow::{Context as _, Result};
 use prowess_agent::{AgentAnswer, ModelError, SpanExporter, StopReason, TurnError};
-use rustix::process::{getpid, kill_process};
 use serde_json::{Value as Json, json};
-use tokio::{
-    runtime::Runtime,
-    signal::unix::{Signal, SignalKind, signal},
-    task::JoinHandle,
-};
+use tokio::{runtime::Runtime, task::JoinHandle};
 
 use crate::{
     ExitStatus,
@@ -18,6 +13,7 @@ use crate::{
     event_renderer::{EventRenderer, View},
     printer::Printer,
     sessions::OpenSession,
+    sys::{Signal, SignalKind, interrupt_self, signal},
     telemetry,
 };
 
@@ -173,8 +169,7 @@ impl Conversation {
         let mut terminate = signal(SignalKind::terminate())?;
         Ok(self.runtime.spawn(async move {
             terminate.recv().await;
-            // Signalling one's own process does not fail.
-            let _ = kill_process(getpid(), rustix::process::Signal::INT);
+            interrupt_self();
         }))
     }
 

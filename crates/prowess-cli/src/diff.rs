@@ -1,7 +1,9 @@
 //! Differences between two versions of a file, in the format of `diff -u`.
 
+use std::ops::Range;
+
 use anstyle::{AnsiColor, Style};
-use similar::TextDiff;
+use prowess_runtime::text::line_diff;
 
 use crate::{
     printer::{NAME, paint},
@@ -15,20 +17,28 @@ const HUNK: Style = AnsiColor::Cyan.on_default();
 /// Compares two versions of a file, with this many context lines around each change; empty if they
 /// are equal.
 pub(crate) fn diff(path: &str, before: &str, after: &str, around: usize) -> String {
-    // Programs that apply a diff split lines at LF only.
-    let [before, after] = [before, after].map(|it| it.split_inclusive('\n').collect::<Vec<_>>());
-    let diff = TextDiff::from_slices(&before, &after);
     let mut out = String::new();
-    for hunk in diff.unified_diff().context_radius(around).iter_hunks() {
-        out.push_str(&format!("{}\n", hunk.header()));
-        for change in hunk.iter_changes() {
-            out.push_str(&format!("{}{}", change.tag(), change.value()));
-            if !change.value().ends_with('\n') {
+    for hunk in line_diff(before, after, around) {
+        out.push_str(&format!("@@ -{} +{} @@\n", place(&hunk.before), place(&hunk.after)));
+        for line in hunk.lines {
+            out.push(line.change.sign());
+            out.push_str(line.text);
+            if !line.text.ends_with('\n') {
                 out.push_str("\n\\ No newline at end of file\n");
             }
         }
     }
     if out.is_empty() { out } else { diff_head(path) + &out }
+}
+
+/// Returns the first line, counted from 1, and the number of lines unless it is 1. If it is 0, the
+/// line is the one before.
+fn place(lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => (lines.start + 1).to_string(),
+        count => format!("{},{count}", lines.start + 1),
+    }
 }
 
 /// Returns the head of a diff. A tab ends a path that contains blanks.

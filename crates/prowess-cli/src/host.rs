@@ -5,7 +5,6 @@ use std::{
     env,
     fs::{self, DirBuilder, Metadata},
     io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
     path::{self, Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -24,6 +23,7 @@ use prowess_http::Proxies;
 use prowess_mcp::client::Logins;
 #[cfg(feature = "mcp")]
 use prowess_mcp::client::{McpLauncher, ServerTimeouts};
+use prowess_runtime::sys::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, user_id};
 use prowess_runtime::{
     ApprovalStore, AuditLog, Authorizer, DenyAll, Executor, Launcher, Outcome, OutcomeStatus,
     Policy, Sandbox,
@@ -38,8 +38,6 @@ use prowess_runtime::{
     preparation::{PrepareLimits, Preparer},
     sandbox::Proxy,
 };
-use rustix::process::geteuid;
-use tokio::signal::unix::{SignalKind, signal};
 
 #[cfg(any(feature = "agent", feature = "http"))]
 use crate::cli_error::CliError;
@@ -51,6 +49,7 @@ use crate::{
     printer::Printer,
     secrets,
     surroundings::real_path,
+    sys::{OwnDirectory, SignalKind, own_directory, signal},
     trust,
 };
 
@@ -255,7 +254,7 @@ pub(crate) fn environments() -> Option<EnvironmentStore> {
 }
 
 fn environments_folder() -> Option<PathBuf> {
-    let data = base_directory("XDG_DATA_HOME", ".local/share")?;
+    let data = own_directory(OwnDirectory::Data)?;
     Some(data.join("environments")).filter(|it| !is_homeless(it))
 }
 
@@ -413,7 +412,7 @@ pub(crate) fn without_denied(library: Library, config: &Config, printer: &mut Pr
     }
     let skills = if denied == 1 { "skill is" } else { "skills are" };
     printer.note(&format!("{denied} {skills} not shown, because a rule of the policy denies them"));
-    library.keeping(|it| !authorizer.is_denied(it))
+    library.filter_skills(|it| !authorizer.is_denied(it))
 }
 
 /// Returns the reason why a variable cannot be passed on, whatever its value.
@@ -428,24 +427,14 @@ fn why_not_passed(name: &str) -> Option<&'static str> {
 
 /// Returns the places of the user's own settings.
 pub(crate) fn user_places() -> Places {
-    let home = env::home_dir();
-    // The XDG specification ignores relative paths.
-    let xdg = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
-    let user = xdg.or_else(|| Some(home.as_ref()?.join(".config")));
-    Places { user: user.map(|it| it.join("prowess")), home, ..Places::default() }
+    let user = own_directory(OwnDirectory::Config);
+    Places { user, home: env::home_dir(), ..Places::default() }
 }
 
 /// Returns the state directory, with the audit log, sessions and quarantined files; `None` without
 /// a home directory.
 pub(crate) fn state() -> Option<PathBuf> {
-    base_directory("XDG_STATE_HOME", ".local/state")
-}
-
-/// Returns our directory in one of the XDG base directories; `None` without a home directory.
-fn base_directory(variable: &str, in_home: &str) -> Option<PathBuf> {
-    let xdg = env::var_os(variable).map(PathBuf::from).filter(|it| it.is_absolute());
-    let home = env::home_dir().filter(|it| it.is_absolute());
-    Some(xdg.or_else(|| Some(home?.join(in_home)))?.join("prowess"))
+    own_directory(OwnDirectory::State)
 }
 
 /// Returns the cache of libraries; `None` where others could write to it too, or without a home
@@ -454,15 +443,13 @@ pub(crate) fn cache() -> Option<Cache> {
     let folder = cache_folder()?;
     let is_safe = fs::symlink_metadata(&folder).map_or_else(
         |error| error.kind() == io::ErrorKind::NotFound,
-        |it: Metadata| {
-            it.is_dir() && it.uid() == geteuid().as_raw() && it.permissions().mode() & 0o022 == 0
-        },
+        |it: Metadata| it.is_dir() && it.uid() == user_id() && it.permissions().mode() & 0o022 == 0,
     );
     is_safe.then(|| Cache::new(folder))
 }
 
 fn cache_folder() -> Option<PathBuf> {
-    base_directory("XDG_CACHE_HOME", ".cache").filter(|it| !is_homeless(it))
+    own_directory(OwnDirectory::Cache).filter(|it| !is_homeless(it))
 }
 
 /// Returns whether a path is in a home directory that does not exist and should not be created.

@@ -1,11 +1,8 @@
 //! A key in a file.
 
-use std::{fs::File, io, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
+use std::{io, io::Read as _, path::Path};
 
-use rustix::{
-    fs::{Mode, OFlags},
-    process::geteuid,
-};
+use prowess_runtime::sys::{MetadataExt as _, open_no_wait, user_id};
 
 /// A key could not be read from a file. No message contains any of it.
 #[derive(Debug, thiserror::Error)]
@@ -47,15 +44,13 @@ const LONGEST: u64 = 16 * 1024;
 
 /// Reads the key in a file that only its owner, the user, can read.
 pub(crate) fn read_key_file(path: &Path) -> Result<String, KeyFileError> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty());
-    let file = File::from(file.map_err(|it| KeyFileError::Read(it.into()))?);
+    let file = open_no_wait(path).map_err(KeyFileError::Read)?;
     // The open file is checked, because the path may lead elsewhere by now.
     let metadata = file.metadata().map_err(KeyFileError::Read)?;
     if !metadata.is_file() {
         return Err(KeyFileError::Kind);
     }
-    if metadata.uid() != geteuid().as_raw() {
+    if metadata.uid() != user_id() {
         return Err(KeyFileError::Owner);
     }
     if metadata.mode() & 0o077 != 0 {

@@ -1,6 +1,7 @@
 //! The program `prowess`: one command a file, one printer, no logic of its own.
 
 mod features;
+mod sys;
 mod arguments;
 mod usage_error;
 mod examples;
@@ -50,6 +51,7 @@ mod report;
 mod readable;
 mod markdown;
 mod page;
+mod version;
 #[cfg(feature = "agent")]
 mod telemetry;
 mod migrate;
@@ -144,9 +146,13 @@ fn help(error: &clap::Error, printer: &mut Printer) -> Result<ExitStatus> {
         _ => error.render(),
     };
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+        ErrorKind::DisplayHelp => {
             let text = if printer.colored { text.ansi().to_string() } else { text.to_string() };
             printer.raw(text.as_bytes())?;
+            Ok(ExitStatus::Success)
+        }
+        ErrorKind::DisplayVersion => {
+            version::print(printer)?;
             Ok(ExitStatus::Success)
         }
         _ => Err(usage_error::explain(error, &words).into()),

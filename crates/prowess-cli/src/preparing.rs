@@ -9,11 +9,11 @@ use prowess_runtime::{
     sandbox::Chunk,
 };
 use tokio::{
-    signal::unix::{SignalKind, signal},
     sync::mpsc::unbounded_channel,
     time::{Instant, interval},
 };
 
+use crate::sys::{SignalKind, signal};
 use crate::{
     ExitStatus,
     approver::approver,

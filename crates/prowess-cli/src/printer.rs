@@ -4,7 +4,6 @@ use std::{
     env,
     fmt::Display,
     io::{self, BufWriter, IsTerminal as _, Write as _},
-    os::fd::AsFd,
     path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -21,11 +20,6 @@ use anyhow::{Context as _, Result};
 use prowess::{Finding, Severity, WorkProgress, did_you_mean};
 use prowess_cli::settings::ConfigError;
 use prowess_runtime::{Outcome, sandbox::ScriptConnection};
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
-    termios::{QueueSelector, tcflush},
-};
 use serde::Serialize;
 use serde_json::json;
 use terminal_size::terminal_size_of;
@@ -36,7 +30,7 @@ use crate::{
     arguments::Global,
     context,
     markdown::{self, wrap},
-    safe, snippet, suggest,
+    safe, snippet, suggest, sys,
 };
 
 /// The time after which progress is printed.
@@ -204,9 +198,7 @@ impl Printer {
 
     /// Returns whether the reader of the output is gone.
     pub(crate) fn is_closed(&self) -> bool {
-        let mut out = [PollFd::new(self.out.get_ref(), PollFlags::empty())];
-        let looked = poll(&mut out, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-        looked.is_ok() && out[0].revents().contains(PollFlags::ERR)
+        sys::is_closed(self.out.get_ref())
     }
 
     pub(crate) fn flush(&mut self) -> Result<()> {
@@ -375,10 +367,9 @@ impl Printer {
 
     /// Returns an outcome whose hint has complete commands.
     pub(crate) fn with_full_hint(&self, outcome: &Outcome) -> Outcome {
-        Outcome {
-            hint: outcome.hint.as_deref().map(|it| self.with_directory_flags(it)),
-            ..outcome.clone()
-        }
+        let mut outcome = outcome.clone();
+        outcome.hint = outcome.hint.map(|it| self.with_directory_flags(&it));
+        outcome
     }
 
     /// Adds the options of this command line to the commands of a hint, so that they search the
@@ -480,7 +471,7 @@ pub(crate) fn finding_text(finding: &Finding) -> String {
 }
 
 /// Returns the width of a terminal, or that of `COLUMNS`.
-fn width(terminal: impl AsFd) -> Option<usize> {
+fn width(terminal: impl sys::Terminal) -> Option<usize> {
     let said = env::var("COLUMNS").ok().and_then(|it| it.parse().ok()).filter(|it| *it > 0);
     said.or_else(|| terminal_size_of(terminal).map(|it| it.0.0.into())).map(|it: usize| it.max(20))
 }
@@ -549,7 +540,7 @@ pub(crate) fn wrap_for_stderr(text: &str) -> String {
 
 fn ask_once(question: &str, is_over: &AtomicBool) -> io::Result<String> {
     // Input typed before the question is not an answer to it.
-    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    sys::drop_input();
     // The progress line is erased.
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     let mut open = held_lines();
@@ -568,13 +559,8 @@ fn ask_once(question: &str, is_over: &AtomicBool) -> io::Result<String> {
 
 /// Waits for a line of input.
 fn read_answer(is_over: &AtomicBool) -> io::Result<String> {
-    let (stdin, patience) = (io::stdin(), Timespec { tv_sec: 0, tv_nsec: 50_000_000 });
     loop {
-        let is_there = match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&patience)) {
-            Ok(count) => count > 0,
-            Err(Errno::INTR) => false,
-            Err(error) => return Err(error.into()),
-        };
+        let is_there = sys::wait_for_input(Duration::from_millis(50))?;
         // Checked after the wait: input after the end is not for this question.
         if is_over.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::Interrupted.into());
@@ -584,7 +570,7 @@ fn read_answer(is_over: &AtomicBool) -> io::Result<String> {
         }
     }
     let mut answer = String::new();
-    stdin.read_line(&mut answer)?;
+    io::stdin().read_line(&mut answer)?;
     Ok(answer)
 }
 

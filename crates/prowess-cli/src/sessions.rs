@@ -4,7 +4,6 @@ use std::{
     cmp::Reverse,
     fs,
     io::{self, Read as _},
-    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     process,
     time::SystemTime,
@@ -13,6 +12,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess::{did_you_mean, nearest};
 use prowess_agent::Session;
+use prowess_runtime::sys::DirBuilderExt as _;
 use prowess_runtime::{files::Journal, text::timestamp};
 use serde_json::Value as Json;
 
@@ -154,9 +154,9 @@ impl SessionArgs {
 /// Returns the path of a file with all links resolved; only those of its folder if it does not
 /// exist yet.
 fn real_path(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| {
+    prowess::real_path(path).unwrap_or_else(|_| {
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-        let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+        let folder = prowess::real_path(folder.unwrap_or(Path::new(".")));
         folder.unwrap_or_default().join(path.file_name().unwrap_or_default())
     })
 }

@@ -39,7 +39,7 @@ pub(crate) fn surroundings(
 
 /// Returns the plugin directory of Claude Code, if it exists.
 pub(crate) fn plugin_directory(surroundings: &Surroundings) -> Option<PathBuf> {
-    let spot = Spot { path: "$CLAUDE_CONFIG_DIR/plugins/cache", upwards: false };
+    let spot = Spot::new("$CLAUDE_CONFIG_DIR/plugins/cache");
     let path = surroundings.directories(&spot).into_iter().next()?;
     let has_any = fs::read_dir(&path).is_ok_and(|mut it| it.next().is_some());
     path.parent().filter(|_| has_any).map(Path::to_owned)
@@ -73,7 +73,7 @@ fn project_of(folder: &Path) -> Option<PathBuf> {
 
 /// Returns the path with all links resolved; unchanged if it cannot be resolved.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    prowess::real_path(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns the absolute path without `.` and `..`, so that one directory has one path.

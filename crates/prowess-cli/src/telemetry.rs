@@ -8,7 +8,7 @@ use crate::printer::Printer;
 
 /// Starts the export of spans if the environment asks for it.
 pub(crate) fn start(printer: &mut Printer) -> Option<SpanExporter> {
-    let collector = match Collector::named(|name: &str| env::var(name).ok()) {
+    let collector = match Collector::from_variables(|name: &str| env::var(name).ok()) {
         Ok(collector) => collector?,
         Err(error) => {
             printer.warning(&format!("no spans are sent: {error}"));

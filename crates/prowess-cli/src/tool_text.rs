@@ -24,7 +24,7 @@ pub(crate) fn print(
     text(&format!("{indent}{name}"), &tool.summary(), indent, printer)?;
     if with_parameters {
         let indent = format!("{indent}  ");
-        for ToolParameter { name, kind, is_required, description } in
+        for ToolParameter { name, kind, is_required, description, .. } in
             tool_parameters(&tool.input_schema())
         {
             let required = if is_required { ", required" } else { "" };

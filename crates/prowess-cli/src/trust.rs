@@ -3,7 +3,6 @@
 use std::{
     env, fs,
     io::{self, IsTerminal as _},
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -11,6 +10,7 @@ use anyhow::Result;
 use prowess::Library;
 use prowess_cli::settings::Config;
 use prowess_runtime::approval::TrustFile;
+use prowess_runtime::sys::MetadataExt as _;
 
 use crate::{
     arguments::Global,
@@ -178,13 +178,13 @@ fn is_repository_of_owner(repository: &Path, folder: &Path) -> bool {
 /// Returns whether a settings file named on the command line belongs to a project, not to the user:
 /// it is in the current project, in a directory above, or in another repository.
 pub(crate) fn is_of_project(file: &Path, global: &Global) -> bool {
-    let Some(folder) = fs::canonicalize(file).ok().and_then(|it| Some(it.parent()?.to_owned()))
+    let Some(folder) = prowess::real_path(file).ok().and_then(|it| Some(it.parent()?.to_owned()))
     else {
         return false;
     };
     let here = global.cwd.as_deref().unwrap_or(Path::new("."));
-    let Ok(here) = fs::canonicalize(here) else { return false };
-    let user = context::places(global).user.and_then(|it| fs::canonicalize(it).ok());
+    let Ok(here) = prowess::real_path(here) else { return false };
+    let user = context::places(global).user.and_then(|it| prowess::real_path(it).ok());
     let is_own = is_home(&folder) || user.is_some_and(|it| folder.starts_with(it));
     let project = project_of(&here);
     let is_near = here.starts_with(&folder) || (!is_home(&project) && folder.starts_with(&project));
@@ -210,7 +210,7 @@ fn may_act(
 ) -> bool {
     let is_asked =
         how == UndecidedTrust::Ask && io::stdin().is_terminal() && io::stderr().is_terminal();
-    let here = env::current_dir().and_then(fs::canonicalize);
+    let here = env::current_dir().and_then(prowess::real_path);
     let is_here = here.is_ok_and(|it| project_of(&it) == folder);
     let typed = if is_here { ".".to_owned() } else { shell_quote(&folder.to_string_lossy()) };
     let mut is_remembered = false;
@@ -274,5 +274,5 @@ fn is_home(folder: &Path) -> bool {
 }
 
 fn home() -> Option<PathBuf> {
-    fs::canonicalize(env::home_dir()?).ok()
+    prowess::real_path(env::home_dir()?).ok()
 }

@@ -21,6 +21,7 @@ pub(crate) const MAX_KEY: usize = 512;
 /// The frontmatter contains something that this reader leaves to a YAML library, or that is not
 /// YAML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnsupportedYaml {
     /// The line, counted from 1 within the frontmatter.
     pub line: usize,

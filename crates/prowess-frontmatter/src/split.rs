@@ -4,6 +4,7 @@ use std::ops::Range;
 
 /// A text, split at its delimiter lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Document<'a> {
     /// The lines between the delimiters; `None` if the text has no frontmatter.
     pub frontmatter: Option<Block<'a>>,

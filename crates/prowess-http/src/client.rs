@@ -63,6 +63,13 @@ pub struct ClientRequest {
     pub max_body: u64,
 }
 
+impl ClientRequest {
+    /// Creates a request without headers and body, whose response has at most 1 MiB.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), headers: Vec::new(), body: Vec::new(), max_body: 1024 * 1024 }
+    }
+}
+
 /// A response whose body is still being received.
 #[derive(Debug)]
 pub struct StreamedResponse {

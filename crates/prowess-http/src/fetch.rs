@@ -52,8 +52,25 @@ pub struct FetchRequest {
     pub max_body: u64,
 }
 
+impl FetchRequest {
+    /// Creates a request without headers and body, which takes at most 30 seconds, and of whose
+    /// response the first MiB is kept.
+    pub fn new(method: Method, url: Url) -> Self {
+        Self {
+            method,
+            url,
+            headers: HeaderMap::new(),
+            body: None,
+            timeout: Duration::from_secs(30),
+            idle: Duration::from_secs(10),
+            max_body: 1024 * 1024,
+        }
+    }
+}
+
 /// A response to a [`FetchRequest`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct FetchResponse {
     /// The status.
     pub status: StatusCode,

@@ -55,6 +55,7 @@ enum AddressScope {
 /// A pattern is not valid.
 #[derive(Debug, thiserror::Error)]
 #[error("`{pattern}` is not a host, a pattern such as `*.example.com`, an address or a network")]
+#[non_exhaustive]
 pub struct HostsError {
     /// The pattern.
     pub pattern: String,

@@ -3,20 +3,15 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use prowess_http::{FetchRequest, Fetcher, HeaderMap, Hosts, Method, Url};
+//! use prowess_http::{FetchRequest, Fetcher, Hosts, Method, Url};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // By default all of the internet is allowed, and nothing else.
 //! let fetcher = Fetcher::new(Hosts::default());
 //! let request = FetchRequest {
-//!     method: Method::GET,
-//!     url: Url::parse("http://127.0.0.1/admin")?,
-//!     headers: HeaderMap::new(),
-//!     body: None,
-//!     timeout: Duration::from_secs(30),
-//!     idle: Duration::from_secs(10),
-//!     max_body: 1024 * 1024,
+//!     timeout: Duration::from_secs(5),
+//!     ..FetchRequest::new(Method::GET, Url::parse("http://127.0.0.1/admin")?)
 //! };
 //! let error = fetcher.fetch(request).await.unwrap_err();
 //! assert_eq!(error.to_string(), "`127.0.0.1` resolves to this machine; requests to it are not allowed");

@@ -26,6 +26,7 @@ pub struct Proxies {
 /// password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{variable}` cannot be used: {why}")]
+#[non_exhaustive]
 pub struct ProxyError {
     /// The variable.
     pub variable: String,

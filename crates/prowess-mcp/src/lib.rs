@@ -31,6 +31,7 @@
 //! `prowess` and `prowess-runtime` do, and this crate translates it into the protocol.
 #![warn(missing_docs)]
 
+mod sys;
 pub mod config;
 #[cfg(feature = "client")]
 pub mod client;

@@ -9,6 +9,7 @@ use crate::{
 
 /// A read-only folder in the cache, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FetchedTree {
     /// The folder.
     pub folder: PathBuf,

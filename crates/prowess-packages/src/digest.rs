@@ -24,6 +24,7 @@ pub struct ContentDigest(pub [u8; 32]);
 
 /// A file of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct TreeFile {
     /// The path below the folder, with `/`.
     pub path: String,
@@ -38,6 +39,7 @@ pub struct TreeFile {
 /// A text is not `sha256:` and 64 hex digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not `sha256:` followed by 64 hexadecimal digits")]
+#[non_exhaustive]
 pub struct DigestSyntaxError {
     /// The text.
     pub text: String,

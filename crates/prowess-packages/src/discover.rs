@@ -4,6 +4,7 @@ use crate::digest::{ContentDigest, TreeFile};
 
 /// A skill in a [`FetchedTree`](crate::FetchedTree).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PackagedSkill {
     /// The name in its frontmatter.
     pub name: String,

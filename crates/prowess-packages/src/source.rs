@@ -6,6 +6,7 @@ use url::Url;
 
 /// Where a package is fetched from, and which of its skills are asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct SkillSource {
     /// The place.
     pub kind: SourceKind,
@@ -49,6 +50,7 @@ pub enum SourceKind {
 
 /// A git repository, and what is asked for of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct GitSource {
     /// The URL, as git takes it: `https://…`, `ssh://…`, `git@host:path` or a path.
     pub url: String,
@@ -61,6 +63,7 @@ pub struct GitSource {
 /// A text is not a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a source: {why}")]
+#[non_exhaustive]
 pub struct SourceSyntaxError {
     /// The text.
     pub text: String,

@@ -5,7 +5,6 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -13,9 +12,10 @@ use std::{
 use prowess_sandbox::Root;
 use serde::{Deserialize, Serialize};
 
+use crate::sys::{NO_WAIT, OpenOptionsExt as _, set_mode};
 use crate::{
     audit_log::{AuditEntry, AuditLog},
-    state_directory::{NO_WAIT, is_own, lock_directory},
+    state_directory::{is_own, lock_directory},
     subject::Subject,
     timestamp::timestamp,
     warnings::Warnings,
@@ -52,6 +52,7 @@ pub(crate) struct Approval {
 
 /// An approval that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RememberedApproval {
     /// The ID to revoke it by, which never changes.
     pub id: String,
@@ -144,7 +145,7 @@ impl ApprovalKey {
     }
 
     fn of_settings(file: &Path) -> Self {
-        let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let place = prowess::real_path(file).unwrap_or_else(|_| file.to_owned());
         let place = place.to_string_lossy().into_owned();
         Self { kind: ApprovalKind::Settings, name: "settings".to_owned(), place }
     }
@@ -272,7 +273,7 @@ impl ApprovalStore {
         let root = Root::open(directory).map_err(io::Error::other)?;
         root.write(Path::new(FILE), &text).map_err(io::Error::other)?;
         // An existing directory may be readable by others.
-        fs::set_permissions(directory.join(FILE), fs::Permissions::from_mode(0o600))?;
+        set_mode(&directory.join(FILE), 0o600)?;
         Ok(result)
     }
 

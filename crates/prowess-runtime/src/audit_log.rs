@@ -3,18 +3,15 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
 use prowess_sandbox::SandboxLevel;
 use serde::Serialize;
 
+use crate::sys::{NO_WAIT, OpenOptionsExt as _};
 use crate::{
-    mask::KnownSecrets,
-    state_directory::{NO_WAIT, lock_directory},
-    timestamp::timestamp,
-    warnings::Warnings,
+    mask::KnownSecrets, state_directory::lock_directory, timestamp::timestamp, warnings::Warnings,
 };
 
 /// The log of every decision, readable by its owner alone. Creating one touches no files.

@@ -205,7 +205,7 @@ impl Authorizer {
             return Ok((Offer::new(chosen)?, false));
         }
         // The text that is checked is the one that is offered.
-        let skill = &chosen.skill.holding(&chosen.skill.instructions()?);
+        let skill = &chosen.skill.with_instructions(&chosen.skill.instructions()?);
         let chosen = ChosenSkill { skill, ..chosen.clone() };
         if self.can_disclose(skill) {
             return Ok((Offer::new(&chosen)?, false));
@@ -253,7 +253,7 @@ impl Authorizer {
                 {
                     return None;
                 }
-                let folder = skill.absolute_folder()?.canonicalize().ok()?;
+                let folder = prowess::real_path(skill.absolute_folder()?).ok()?;
                 let is_undisclosed = is_meant(&folder) && !rule.allows(skill);
                 is_undisclosed.then(|| (skill.manifest.name.to_string(), folder))
             })

@@ -6,6 +6,7 @@ use crate::digest::digest;
 
 /// A change to a file: its current and its new content.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileChange {
     /// The absolute path, with links resolved.
     pub path: PathBuf,

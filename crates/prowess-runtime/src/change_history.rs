@@ -7,7 +7,6 @@ use std::{
     ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     process,
     time::{SystemTime, UNIX_EPOCH},
@@ -16,9 +15,10 @@ use std::{
 use prowess_sandbox::{Links, Root, RootError};
 use serde::{Deserialize, Serialize};
 
+use crate::sys::{NO_WAIT, OpenOptionsExt as _, set_mode};
 use crate::{
     digest::digest,
-    state_directory::{NO_WAIT, is_own, lock_directory},
+    state_directory::{is_own, lock_directory},
     timestamp::timestamp,
 };
 
@@ -172,7 +172,7 @@ impl ChangeHistory {
         let moved = || UndoError::Moved { path: path.clone(), kept: kept.clone() };
         let (parent, name) = path.parent().zip(path.file_name()).ok_or_else(moved)?;
         // A link in the path could lead to a file that was not written here.
-        if fs::canonicalize(parent).ok().as_deref() != Some(parent) {
+        if prowess::real_path(parent).ok().as_deref() != Some(parent) {
             return Err(moved());
         }
         let (root, name) = (Root::open(parent)?, Path::new(name));
@@ -200,7 +200,7 @@ impl ChangeHistory {
                     None => Ok(true),
                 })?;
                 if is_written {
-                    fs::set_permissions(path, fs::Permissions::from_mode(before.mode & 0o777))?;
+                    set_mode(path, before.mode & 0o777)?;
                 }
                 is_written
             }
@@ -252,7 +252,7 @@ impl ChangeHistory {
     /// Whether a file is unchanged since a change, or gone, so that the change can be undone.
     pub fn can_undo(&self, record: &ChangeRecord) -> bool {
         let parent = record.path.parent();
-        let is_moved = parent.and_then(|it| fs::canonicalize(it).ok()).as_deref() != parent;
+        let is_moved = parent.and_then(|it| prowess::real_path(it).ok()).as_deref() != parent;
         match fs::symlink_metadata(&record.path) {
             _ if is_moved => false,
             there if let Some(before) = &record.renamed_from => {

@@ -20,12 +20,12 @@ mod wrapper;
 
 use std::{
     ffi::OsString,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use prowess_shell::{CommandKind, ListOperator, ShellCommand, ShellScript, Word, WordPart, lint};
 
+use crate::sys::MetadataExt as _;
 use crate::{policy::Policy, refusal::Refusal, subject::Subject};
 
 use self::program::Program;
@@ -249,7 +249,7 @@ fn resolve_directory(directory: &Path, policy: &Policy) -> Result<PathBuf, Refus
 }
 
 fn existing_directory(path: &Path) -> Option<PathBuf> {
-    std::fs::canonicalize(path).ok().filter(|it| it.is_dir())
+    prowess::real_path(path).ok().filter(|it| it.is_dir())
 }
 
 fn plan_script(

@@ -4,13 +4,12 @@ use std::{
     fmt::Write as _,
     fs::OpenOptions,
     io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
 use sha2::{Digest as _, Sha256};
 
-use crate::state_directory::NO_WAIT;
+use crate::sys::{NO_WAIT, OpenOptionsExt as _};
 
 /// Formats bytes in hexadecimal.
 pub fn hex(bytes: impl AsRef<[u8]>) -> String {

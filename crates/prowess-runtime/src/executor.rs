@@ -266,10 +266,10 @@ impl Executor {
     pub(crate) fn arguments(&self, tool: &str, words: Vec<OsString>) -> ScriptArguments {
         let Some((policy, here)) = &self.policy else { return words.into() };
         let roots: Vec<PathBuf> =
-            policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
+            policy.roots.iter().filter_map(|it| prowess::real_path(it).ok()).collect();
         let mut arguments = ScriptArguments::naming_files(&words, here, self.directory.as_deref());
         arguments.retain(|it| {
-            let real = fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
+            let real = prowess::real_path(it).unwrap_or_else(|_| it.to_owned());
             let is_inside = roots.iter().any(|root| real.starts_with(root));
             is_inside
                 && !policy.asks_about_secret(tool, &real)
@@ -523,15 +523,15 @@ impl Executor {
 
     /// Whether a path is in a writable directory.
     fn may_write(&self, path: &Path) -> bool {
-        let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let mut writes = self.writes.iter().filter_map(|it| fs::canonicalize(it).ok());
+        let real = prowess::real_path(path).unwrap_or_else(|_| path.to_owned());
+        let mut writes = self.writes.iter().filter_map(|it| prowess::real_path(it).ok());
         writes.any(|it| real.starts_with(it))
     }
 
     /// Guards protected files in writable directories.
     fn guard_writes(&self) -> Option<Guard> {
         let writes: Vec<PathBuf> =
-            self.writes.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
+            self.writes.iter().filter_map(|it| prowess::real_path(it).ok()).collect();
         let first = writes.first()?.clone();
         let above: BTreeSet<&Path> = writes.iter().flat_map(|it| it.ancestors()).collect();
         let named = above.into_iter().flat_map(repository::named_by_settings).collect();

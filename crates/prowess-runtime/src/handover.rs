@@ -5,8 +5,7 @@ use std::{
     path::{self, Path, PathBuf},
 };
 
-use prowess_sandbox::{Root, RootError, Work};
-use rustix::fs::{Access, FileType};
+use prowess_sandbox::{FileType, Root, RootError, Work};
 
 use crate::{
     outcome::{Outcome, OutcomeStatus},
@@ -116,7 +115,7 @@ impl Handover {
 /// Creates a directory if it is missing; fails if it is not writable.
 fn create_writable(directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    Ok(rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
+    crate::sys::check_writable(directory)
 }
 
 /// Returns the reason why a file is not copied.

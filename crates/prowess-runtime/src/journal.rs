@@ -3,9 +3,10 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
+
+use crate::sys::OpenOptionsExt as _;
 
 /// A private file of lines that is only appended to, by one process at a time.
 ///

@@ -14,6 +14,13 @@ pub struct KnownSecret {
     pub value: String,
 }
 
+impl KnownSecret {
+    /// Creates a secret from its name and value.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), value: value.into() }
+    }
+}
+
 impl fmt::Debug for KnownSecret {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("KnownSecret").field("name", &self.name).finish_non_exhaustive()

@@ -42,6 +42,8 @@
 //! it failed.
 #![warn(missing_docs)]
 
+#[doc(hidden)]
+pub mod sys;
 mod listing;
 mod warnings;
 mod timestamp;
@@ -63,6 +65,8 @@ mod schema;
 mod tool_parameters;
 pub mod parameters;
 mod script;
+mod glob;
+mod protected;
 pub mod store;
 mod create;
 mod provider;
@@ -72,14 +76,13 @@ mod blocking;
 mod content;
 mod change;
 mod markers;
-mod glob;
-mod protected;
 mod repository;
 mod roots;
 mod sensitive;
 pub mod policy;
 mod refusal;
 mod remote_skill;
+mod line_diff;
 mod subject;
 mod change_history;
 mod commands;
@@ -166,6 +169,7 @@ pub mod sandbox {
 pub mod text {
     pub use crate::{
         digest::{file_digest, hex},
+        line_diff::{DiffHunk, DiffLine, LineChange, line_diff},
         markers::{fresh_marker, make_visible, strip_invisible},
         percent::percent_decoded,
         remote_skill::one_line,

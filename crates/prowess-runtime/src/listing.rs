@@ -1,15 +1,11 @@
 //! Lists directories whose files are protected from other writers.
 
 use std::{
-    fs::{self, DirEntry, Permissions},
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
-    path::{Path, PathBuf},
+    fs::{self, DirEntry},
+    path::Path,
 };
 
-use rustix::{
-    fs::{CWD, Mode, OFlags, openat},
-    process::geteuid,
-};
+use crate::sys::open_up;
 
 /// Returns the entries of a writable directory. If a directory of the user cannot be listed, its
 /// permissions are restored: anybody who knows a name could write in it unnoticed.
@@ -21,20 +17,14 @@ pub(crate) fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> {
     listed.into_iter().flatten().flatten()
 }
 
-/// Restores the owner's permissions on a directory. Links are not followed.
-fn open_up(directory: &Path) -> Option<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = fs::File::from(openat(CWD, directory, flags, Mode::empty()).ok()?);
-    let metadata = opened.metadata().ok()?;
-    if metadata.uid() != geteuid().as_raw() {
-        return None;
-    }
-    let path = PathBuf::from(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&opened)));
-    fs::set_permissions(path, Permissions::from_mode(metadata.mode() & 0o7777 | 0o700)).ok()
-}
-
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs::Permissions,
+        os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
+    };
+
     use super::*;
 
     #[test]
@@ -53,7 +43,7 @@ mod tests {
     fn a_link_and_what_is_not_there_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
-        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        symlink(folder.path(), &link).unwrap();
         assert_eq!(open_up(&link), None);
         assert_eq!(entries(&folder.path().join("nowhere")).count(), 0);
     }

@@ -10,6 +10,7 @@ pub use crate::tool_output::{FoundSkill, FoundSkills, SkillFilePart, ToolOutput}
 
 /// The outcome of a call or a run. Fields that do not apply are empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The status.
     pub status: OutcomeStatus,
@@ -59,6 +60,9 @@ pub struct Outcome {
     /// The sandbox level of a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLevel>,
+    /// The limits of a script that this system could not enforce, by their names in settings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unenforced_limits: Vec<&'static str>,
     /// The operations that the sandbox denied, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
@@ -95,6 +99,7 @@ pub enum OutcomeStatus {
 
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct PlanStep {
     /// Its number, from 1.
     pub step: usize,
@@ -109,6 +114,7 @@ pub struct PlanStep {
 
 /// The outcome of one step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct StepOutcome {
     /// Its number, from 1.
     pub step: usize,
@@ -131,6 +137,13 @@ impl OutcomeStatus {
             Self::Invalid => "invalid",
             Self::NotFound => "not_found",
         }
+    }
+}
+
+impl PlanStep {
+    /// Creates a step whose inputs are all filled in.
+    pub fn new(step: usize, tool: impl Into<String>, params: Map<String, Value>) -> Self {
+        Self { step, tool: tool.into(), params, unfilled: Vec::new() }
     }
 }
 
@@ -160,6 +173,7 @@ impl Outcome {
             left_out: Vec::new(),
             duration: None,
             sandbox: None,
+            unenforced_limits: Vec::new(),
             denied: Vec::new(),
             network: Vec::new(),
             network_omitted: 0,

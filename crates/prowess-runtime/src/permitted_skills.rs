@@ -37,7 +37,7 @@ impl SkillProvider for PermittedSkills {
             return permitted.clone();
         }
         let permitted = match whole.all().any(|it| self.authorizer.is_denied(it)) {
-            true => Arc::new(whole.keeping(|it| !self.authorizer.is_denied(it))),
+            true => Arc::new(whole.filter_skills(|it| !self.authorizer.is_denied(it))),
             false => whole.clone(),
         };
         *last = Some((whole, permitted.clone()));

@@ -16,6 +16,7 @@ use crate::{
     protected::{ResolvedPath, is_within},
     repository::normalize,
     sensitive::why_secret,
+    sys::slashed,
 };
 pub use crate::{glob::fits, protected::is_protected, roots::Roots};
 
@@ -251,8 +252,7 @@ impl Policy {
     /// Whether a path, or its part below a root, matches a pattern.
     fn reading_matches(&self, path: &Path, pattern: &str) -> bool {
         let mut inside = self.roots.iter().filter_map(|it| path.strip_prefix(it).ok());
-        fits(pattern, &path.to_string_lossy())
-            || inside.any(|it| fits(pattern, &it.to_string_lossy()))
+        fits(pattern, &slashed(path)) || inside.any(|it| fits(pattern, &slashed(it)))
     }
 }
 
@@ -268,7 +268,7 @@ pub(crate) enum Readings {
 /// Resolves the links of a path, as far as it exists.
 fn resolve_links(path: &Path) -> PathBuf {
     let mut ancestors = path.ancestors();
-    let existing = ancestors.find_map(|it| Some((it, std::fs::canonicalize(it).ok()?)));
+    let existing = ancestors.find_map(|it| Some((it, prowess::real_path(it).ok()?)));
     match existing {
         Some((existing, real)) => match path.strip_prefix(existing) {
             Ok(rest) if rest.as_os_str().is_empty() => real,

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -12,7 +11,7 @@ use crate::{
     environment::{is_everywhere, modules_around},
     listing,
     policy::Policy,
-    protected::protected_in,
+    protected::{is_named, protected_in},
     repository::named_by_settings,
 };
 
@@ -134,7 +133,7 @@ impl FileRules<'_> {
             .map(|path: &String| {
                 let path = self.base.join(self.expand_home(path));
                 let path: PathBuf = path.components().collect();
-                match fs::canonicalize(&path) {
+                match prowess::real_path(&path) {
                     Err(error) => Err(format!("`{key}` names `{}`: {error}", path.display())),
                     Ok(real) if !self.is_within(&real) => {
                         Err(format!("`{key}` leads out of the project: `{}`", path.display()))
@@ -192,7 +191,7 @@ impl FileRules<'_> {
     /// Whether an argument suffices to give access to a path: it is neither a whole home directory
     /// nor part of the system.
     fn may_name(&self, path: &Path) -> bool {
-        let Ok(real) = fs::canonicalize(path) else { return false };
+        let Ok(real) = prowess::real_path(path) else { return false };
         let is_secret = real.is_file() && self.policy.why_secret(&real).is_some();
         self.is_within(&real) && !self.is_wide(&real) && !is_everywhere(&real) && !is_secret
     }
@@ -200,7 +199,7 @@ impl FileRules<'_> {
     fn is_within(&self, real: &Path) -> bool {
         match self.author {
             Author::Project(directory) => {
-                fs::canonicalize(directory).is_ok_and(|it| real.starts_with(it))
+                prowess::real_path(directory).is_ok_and(|it| real.starts_with(it))
             }
             Author::User | Author::Skill => true,
         }
@@ -208,13 +207,13 @@ impl FileRules<'_> {
 
     /// Whether a directory contains a home directory, or is shared by many programs.
     fn is_wide(&self, path: &Path) -> bool {
-        let home = self.home.and_then(|it| fs::canonicalize(it).ok());
+        let home = self.home.and_then(|it| prowess::real_path(it).ok());
         path.components().count() <= 2 || home.is_some_and(|it| it.starts_with(path))
     }
 
     /// Returns the directories that a script belongs to: its package, and its `node_modules`.
     fn package_folders(&self, script: &Path) -> Vec<PathBuf> {
-        let real = fs::canonicalize(script).unwrap_or_else(|_| script.to_owned());
+        let real = prowess::real_path(script).unwrap_or_else(|_| script.to_owned());
         if let Some(modules) = modules_around(&real) {
             return vec![modules.to_owned()];
         }
@@ -248,7 +247,7 @@ fn read_only_paths(writes: &[PathBuf], protected: &[PathBuf]) -> (Vec<PathBuf>, 
     let (mut read_only, mut parents) = (Vec::new(), Vec::new());
     for top in writes {
         let mut own = named_by_settings(top);
-        own.extend(protected.iter().filter_map(|it| fs::canonicalize(it).ok()));
+        own.extend(protected.iter().filter_map(|it| prowess::real_path(it).ok()));
         own.retain(|it| it.starts_with(top) && it != top && it.exists());
         for (path, is_folder) in entries(top) {
             if is_read_only(&path, writes) {
@@ -271,7 +270,7 @@ fn read_only_paths(writes: &[PathBuf], protected: &[PathBuf]) -> (Vec<PathBuf>, 
 
 /// Whether a path is protected by its name, and not writable itself.
 fn is_read_only(path: &Path, writes: &[PathBuf]) -> bool {
-    let is_git = path.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
+    let is_git = path.file_name().is_some_and(|it| is_named(it, ".git"));
     (is_git || protected_in(path).is_some()) && !writes.iter().any(|it| it == path)
 }
 
@@ -288,5 +287,5 @@ fn list_paths(paths: &[PathBuf]) -> String {
 }
 
 fn resolve(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    prowess::real_path(path).unwrap_or_else(|_| path.to_owned())
 }

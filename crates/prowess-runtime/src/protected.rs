@@ -1,14 +1,15 @@
 //! Files that configure agents and tools which act automatically: no agent may write them.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs, path,
     path::{Component, Path, PathBuf},
 };
 
 use prowess::{CLIENTS, Client};
+use unicode_general_category::{GeneralCategory, get_general_category};
 
-use crate::glob::fits;
+use crate::{glob::fits, sys::slashed};
 
 /// Files and directories of that kind, wherever they are: of Prowess, of git, of programs that run
 /// what is in a project, of a home, and of agents that are not in [`CLIENTS`]: those of clients are
@@ -94,16 +95,32 @@ pub fn is_protected(path: &Path) -> bool {
     path.ancestors().any(|it| protected_in(it).is_some())
 }
 
+/// Returns a name or path as a file system compares it that ignores case, like that of macOS: `ſ` is
+/// an `s` to it, `ß` is `ss`, and characters that cannot be seen do not count.
+pub(crate) fn fold(name: &OsStr) -> String {
+    let text = slashed(Path::new(name));
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let seen = text.chars().filter(|it| get_general_category(*it) != GeneralCategory::Format);
+    seen.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a name is another to a file system that ignores case.
+pub(crate) fn is_named(name: &OsStr, other: &str) -> bool {
+    name.eq_ignore_ascii_case(other) || fold(name) == other.to_ascii_lowercase()
+}
+
 /// Returns the directory in which a path is protected by its name.
 pub(crate) fn protected_in(path: &Path) -> Option<&Path> {
-    let file = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let file = fold(path.file_name()?);
     let of_clients = CLIENTS.iter().flat_map(Client::protected_files);
     PROTECTED.iter().copied().chain(of_clients).find_map(|own| {
         let mut names = own.rsplit('/');
         names.next().filter(|name| is_called(&file, name))?;
         let mut place = path.parent()?;
         for name in names {
-            place.file_name().filter(|it| it.eq_ignore_ascii_case(name))?;
+            place.file_name().filter(|it| is_named(it, name))?;
             place = place.parent()?;
         }
         Some(place)
@@ -131,7 +148,8 @@ impl ResolvedPath {
     /// Resolves a path.
     pub(crate) fn of(path: &Path) -> Self {
         let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let (mut end, mut links) = (PathBuf::from("/"), Vec::new());
+        let mut end: PathBuf = path.components().take_while(is_root).collect();
+        let mut links = Vec::new();
         let mut rest = reversed_names(&path);
         while let Some(name) = rest.pop() {
             if name == ".." {
@@ -146,12 +164,17 @@ impl ResolvedPath {
             links.push(end.clone());
             end.pop();
             if target.is_absolute() {
-                end = PathBuf::from("/");
+                end = target.components().take_while(is_root).collect();
             }
             rest.extend(reversed_names(&target));
         }
         Self { end, links }
     }
+}
+
+/// Whether a part of a path belongs to its root: `/`, or on Windows also a drive.
+fn is_root(part: &Component<'_>) -> bool {
+    matches!(part, Component::Prefix(_) | Component::RootDir)
 }
 
 /// Returns the names in a path and each `..`, the last first.
@@ -166,7 +189,9 @@ fn reversed_names(path: &Path) -> Vec<OsString> {
 /// Whether a path equals another or is inside of it, ignoring case.
 pub(crate) fn is_within(path: &Path, other: &Path) -> bool {
     let mut names = path.iter();
-    other.iter().all(|name| names.next().is_some_and(|it| it.eq_ignore_ascii_case(name)))
+    other.iter().all(|name| {
+        names.next().is_some_and(|it| it.eq_ignore_ascii_case(name) || fold(it) == fold(name))
+    })
 }
 
 #[cfg(test)]
@@ -198,6 +223,8 @@ mod tests {
             ".aider.conf.yml",
             ".mcp.json",
             "sub/.Claude/settings.json",
+            ".\u{212a}ube/config",
+            ".ßh/config",
             "opencode.json",
         ] {
             assert!(is_protected(Path::new(path)), "{path}");

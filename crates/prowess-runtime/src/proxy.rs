@@ -48,6 +48,7 @@ pub struct Proxy {
 
 /// The flag or setting that would allow a refused host.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HostRemedy {
     /// A flag, such as `--net`.
     Flag(String),

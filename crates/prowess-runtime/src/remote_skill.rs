@@ -34,6 +34,7 @@ pub struct RemoteSkill {
 
 /// A file of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RemoteFile {
     /// Its URI on the server.
     pub uri: String,

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::protected::is_within;
+use crate::protected::{is_named, is_within};
 
 /// Files of a repository that git reads again: settings, hooks, and references to the rest.
 const GIT_FILES: [&str; 11] = [
@@ -64,7 +64,7 @@ pub(crate) fn files_git_acts_on(directory: &Path) -> Vec<PathBuf> {
 pub(crate) fn is_of_repository(path: &Path, look: impl Fn(&Path) -> Option<bool>) -> bool {
     let mut above = path.ancestors().zip(path.ancestors().skip(1));
     above.any(|(inside, directory)| {
-        let is = |name: &str| inside.file_name().is_some_and(|it| it.eq_ignore_ascii_case(name));
+        let is = |name: &str| inside.file_name().is_some_and(|it| is_named(it, name));
         if !GIT_FILES.iter().any(|it| is(it)) {
             return false;
         }
@@ -146,7 +146,7 @@ fn parse_paths(settings: &str, work_tree: &Path, directory: &Path) -> Vec<PathBu
         // The home directory is unknown here; settings in it are protected by their names.
         if !value.is_empty() && !value.starts_with('~') {
             let path = from.join(value);
-            paths.push(fs::canonicalize(&path).unwrap_or_else(|_| normalize(&path)));
+            paths.push(prowess::real_path(&path).unwrap_or_else(|_| normalize(&path)));
         }
     }
     paths

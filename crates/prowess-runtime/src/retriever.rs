@@ -15,6 +15,7 @@ pub struct Retriever {
 
 /// A skill that matches a request, as a part of a context.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct RetrievedSkill {
     /// Its name.
     pub name: String,

@@ -6,7 +6,7 @@ use prowess_sandbox::{Root, RootError};
 
 use crate::{
     outcome::{Outcome, OutcomeStatus},
-    protected::{ResolvedPath, is_protected, is_within},
+    protected::{ResolvedPath, is_named, is_protected, is_within},
     repository::{is_named_by_settings, is_of_repository},
 };
 
@@ -155,7 +155,7 @@ fn is_in_any(paths: &[PathBuf], path: &Path) -> bool {
 
 /// Whether a path leads into a `.git` directory, ignoring case.
 pub(crate) fn is_of_git(path: &Path) -> bool {
-    path.iter().any(|it| it.eq_ignore_ascii_case(".git"))
+    path.iter().any(|it| is_named(it, ".git"))
 }
 
 /// Whether another system would interpret a path differently.

@@ -10,10 +10,11 @@ impl From<RunResult> for Outcome {
     fn from(result: RunResult) -> Self {
         let status = match result.status {
             RunStatus::Ok => OutcomeStatus::Ok,
-            RunStatus::Failed => OutcomeStatus::Failed,
             RunStatus::Killed => OutcomeStatus::Killed,
             RunStatus::TimedOut => OutcomeStatus::TimedOut,
             RunStatus::Cancelled => OutcomeStatus::Cancelled,
+            // A status that is not known here is no success.
+            _ => OutcomeStatus::Failed,
         };
         let lacks_memory = result.level == SandboxLevel::Landlock
             && status == OutcomeStatus::Failed
@@ -28,6 +29,7 @@ impl From<RunResult> for Outcome {
             files: result.files,
             duration: Some(result.duration),
             sandbox: Some(result.level),
+            unenforced_limits: result.unenforced_limits,
             denied: result.denied,
             network: result.connections,
             network_omitted: result.connections_omitted,

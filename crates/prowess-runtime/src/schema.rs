@@ -57,6 +57,7 @@ pub enum SchemaError {
 
 /// A mismatch between a value and a schema.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
 pub struct Mismatch {
     /// The part of the value, such as `items[0].name`; empty for all of it.
     pub parameter: String,

@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsString,
-    fs,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
@@ -156,8 +155,8 @@ impl Script {
 /// Refuses a script that is a link to a file of another skill, which an approval of this one would
 /// not cover.
 fn refuse_foreign_link(folder: &Path, path: &str) -> Result<(), ScriptError> {
-    let Ok(real) = fs::canonicalize(folder.join(path)) else { return Ok(()) };
-    let own = fs::canonicalize(folder).ok();
+    let Ok(real) = prowess::real_path(folder.join(path)) else { return Ok(()) };
+    let own = prowess::real_path(folder).ok();
     let Some(other) = skill_of(&real).filter(|it| own.as_deref() != Some(it)) else {
         return Ok(());
     };

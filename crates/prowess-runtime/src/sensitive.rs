@@ -4,7 +4,10 @@
 
 use std::{ffi::OsStr, path::Path};
 
-use super::glob::fits;
+use super::{
+    glob::fits,
+    protected::{fold, is_named},
+};
 
 /// Names in lower case, with `*`, and the reason to ask about such files.
 type Rows = &'static [(&'static [&'static str], &'static str)];
@@ -231,7 +234,7 @@ pub(crate) fn why_secret(path: &Path) -> Option<&'static str> {
     if is_in_any(path, SECRET_FOLDERS) {
         return Some("files in this folder may be secret");
     }
-    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let name = fold(path.file_name()?);
     if NO_SECRETS.iter().any(|it| fits(it, &name)) {
         return None;
     }
@@ -240,7 +243,7 @@ pub(crate) fn why_secret(path: &Path) -> Option<&'static str> {
 
 /// Whether a folder is known to contain folders with secrets, such as `.config`.
 pub fn holds_secrets(folder: &Path) -> bool {
-    let text = format!("/{}", folder.to_string_lossy().to_lowercase());
+    let text = format!("/{}", fold(folder.as_os_str()));
     SECRET_FOLDERS.iter().any(|it| {
         let above = Path::new(it).ancestors().skip(1).filter_map(Path::to_str);
         above.into_iter().any(|it| !it.is_empty() && text.ends_with(&format!("/{it}")))
@@ -258,14 +261,14 @@ pub(crate) fn why_guarded(path: &Path) -> Option<&'static str> {
 
 /// Returns the reason why a file should not be written unnoticed: agents and programs act on it.
 pub(crate) fn why_acted_on(path: &Path) -> Option<&'static str> {
-    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let name = fold(path.file_name()?);
     find_reason(ACTED_ON, &name)
         .or_else(|| is_in_any(path, AGENT_FOLDERS).then_some("agents follow its instructions"))
 }
 
 /// Returns the reason to ask each time a file is written; `None` if it is not sensitive.
 pub(crate) fn why_sensitive(path: &Path) -> Option<&'static str> {
-    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let name = fold(path.file_name()?);
     let by_name =
         why_secret(path).or_else(|| find_reason(NAMES, &name)).or_else(|| why_acted_on(path));
     if by_name.is_some() {
@@ -275,7 +278,7 @@ pub(crate) fn why_sensitive(path: &Path) -> Option<&'static str> {
         return Some("it is hidden, and programs may act on it");
     }
     let folder = path.parent().and_then(Path::file_name);
-    if folder.is_some_and(|it| it.eq_ignore_ascii_case("bin") || it.eq_ignore_ascii_case("sbin")) {
+    if folder.is_some_and(|it| is_named(it, "bin") || is_named(it, "sbin")) {
         return Some("programs in `bin` may be run by name");
     }
     None
@@ -287,7 +290,7 @@ fn find_reason(rows: Rows, name: &str) -> Option<&'static str> {
 
 /// Whether a path is one of these folders or inside of one.
 fn is_in_any(path: &Path, folders: &[&str]) -> bool {
-    let text = format!("/{}/", path.to_string_lossy().to_lowercase());
+    let text = format!("/{}/", fold(path.as_os_str()));
     folders.iter().any(|it| text.contains(&format!("/{it}/")))
 }
 
@@ -302,6 +305,8 @@ mod tests {
             ".env.local",
             "prod.env",
             "a/b/.ENV",
+            ".ſsh/config",
+            ".\u{200c}env",
             "server.PEM",
             "tls/server.key",
             "id_rsa",

@@ -3,19 +3,16 @@
 use std::{
     ffi::OsStr,
     fmt,
-    fs::{self, DirBuilder},
+    fs::DirBuilder,
     io::{self, Read as _},
     ops::Deref,
-    os::unix::{
-        ffi::OsStrExt as _,
-        fs::{DirBuilderExt as _, PermissionsExt as _, symlink},
-    },
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use prowess_sandbox::{Links, Root, RootError, Work};
-use rustix::fs::FileType;
+use crate::sys::{DirBuilderExt as _, OsStrExt as _, PermissionsExt as _, set_mode, symlink};
+
+use prowess_sandbox::{FileType, Links, Root, RootError, Work};
 
 /// The folder of a skill. Once it is read, the approved bytes are those that run, even if the
 /// folder changes.
@@ -70,7 +67,7 @@ pub fn give_folder(work: &Work, name: &str, files: &[SkillFile]) -> io::Result<P
     for file in files {
         if let FileKind::Plain(mode) = file.kind {
             let path = work.give(&format!("{name}/{}", file.path), &file.bytes)?;
-            fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o100 | 0o400))?;
+            set_mode(&path, mode & 0o100 | 0o400)?;
         }
     }
     // Last of all, so that nothing is written through one.
@@ -134,8 +131,8 @@ impl SkillFolder {
                         FileKind::Plain(mode)
                     }
                     FileType::Symlink => {
-                        let target = rustix::fs::readlinkat(root.as_fd(), &path, Vec::new());
-                        bytes = target.map_err(io::Error::from)?.into_bytes();
+                        let target = root.read_link(Path::new(&path))?;
+                        bytes = target.into_os_string().into_encoded_bytes();
                         FileKind::Link
                     }
                     kind => FileKind::Other(kind),

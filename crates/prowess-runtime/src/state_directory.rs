@@ -3,20 +3,16 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::Path,
     time::Duration,
 };
 
 use crate::file_lock::lock_within;
+use crate::sys::{DirBuilderExt as _, MetadataExt as _, NO_WAIT, OpenOptionsExt as _, user_id};
 
 const LOCK: &str = "lock";
 /// How long to wait for another process to release the directory.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Flags that open a file without waiting for a pipe and without following a link.
-pub(crate) const NO_WAIT: i32 =
-    (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
 
 /// Creates the directory, and locks it against other writers while the returned file is open.
 pub(crate) fn lock_directory(directory: &Path) -> io::Result<File> {
@@ -29,6 +25,6 @@ pub(crate) fn lock_directory(directory: &Path) -> io::Result<File> {
 
 /// Whether a file belongs to the current user or to root, and has none of the permissions `others`.
 pub(crate) fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
-    let own = [rustix::process::geteuid().as_raw(), 0];
+    let own = [user_id(), 0];
     own.contains(&metadata.uid()) && metadata.mode() & others == 0
 }

@@ -99,6 +99,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// The contents of a store at one moment.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct StoreContents {
     /// The skills.
     pub entries: Vec<SkillRecord>,

@@ -5,7 +5,7 @@ mod difference;
 use std::collections::BTreeMap;
 
 use prowess::{ResourceKind, spec::SKILL_FILE};
-use rustix::fs::FileType;
+use prowess_sandbox::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prowess_sandbox::{DirectoryEntry, Links, Root, RootError};
-use rustix::fs::FileType;
+use prowess_sandbox::{DirectoryEntry, FileType, Links, Root, RootError};
 
 /// The texts of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Texts {
     /// Each file with its path inside the directory, sorted by it.
     pub files: Vec<(String, String)>,

@@ -1,6 +1,6 @@
 //! The outputs of tools that hosts render themselves, as types.
 
-use prowess::UsedSkill;
+use prowess::{Thresholds, UsedSkill};
 use serde::{Deserialize, Serialize};
 
 /// The output of a tool, typed. [`Outcome::output`](crate::Outcome::output) has the same as JSON.
@@ -26,6 +26,7 @@ pub enum ToolOutput {
 
 /// The skills that match a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FoundSkills {
     /// The matching skills, best first; the nearest ones if none clearly matches.
     pub skills: Vec<FoundSkill>,
@@ -35,6 +36,7 @@ pub struct FoundSkills {
 
 /// A skill that matches a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FoundSkill {
     /// Its name.
     pub name: String,
@@ -46,8 +48,33 @@ pub struct FoundSkill {
     pub level: String,
 }
 
+impl FoundSkills {
+    /// Creates a list of matching skills, out of so many.
+    pub fn new(skills: Vec<FoundSkill>, total: usize) -> Self {
+        Self { skills, total }
+    }
+}
+
+impl FoundSkill {
+    /// Creates a matching skill, with the level that its confidence is worth.
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        confidence: f64,
+        thresholds: Thresholds,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            confidence: (confidence * 100.0).round() / 100.0,
+            level: thresholds.level(confidence).as_str().to_owned(),
+        }
+    }
+}
+
 /// A part of a file of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
 pub struct SkillFilePart {
     /// The path, as it was given.
     pub path: String,

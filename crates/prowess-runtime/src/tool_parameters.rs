@@ -10,6 +10,7 @@ use crate::schema::{resolve, subschemas};
 
 /// A parameter of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ToolParameter {
     /// Its name.
     pub name: String,

@@ -6,16 +6,13 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    state_directory::{NO_WAIT, lock_directory},
-    timestamp::timestamp,
-};
+use crate::sys::{MetadataExt as _, NO_WAIT, OpenOptionsExt as _, user_id};
+use crate::{state_directory::lock_directory, timestamp::timestamp};
 
 /// The file with the folders that a person trusts or does not trust. Creating this touches no
 /// files.
@@ -26,6 +23,7 @@ pub struct TrustFile {
 
 /// A decision on a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TrustEntry {
     /// The folder, with all links resolved.
     pub path: PathBuf,
@@ -65,7 +63,7 @@ impl TrustFile {
 
     /// Returns the decision on a folder, or on the nearest one above it; `None` if there is none.
     pub fn decision(&self, folder: &Path) -> io::Result<Option<bool>> {
-        let folder = fs::canonicalize(folder)?;
+        let folder = prowess::real_path(folder)?;
         let entries = self.read()?.folders;
         // A relative path does not name a folder.
         let entries = entries.iter().filter(|it| it.path.is_absolute());
@@ -76,7 +74,7 @@ impl TrustFile {
 
     /// Saves a decision on a folder; returns the folder with all links resolved.
     pub fn decide(&self, folder: &Path, trusted: bool) -> io::Result<PathBuf> {
-        let path = fs::canonicalize(folder)?;
+        let path = prowess::real_path(folder)?;
         if path.to_str().is_none() {
             let why = "the path is not valid UTF-8, so the decision cannot be saved";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -91,7 +89,7 @@ impl TrustFile {
 
     /// Removes the decision on a folder, which may no longer exist; returns whether there was one.
     pub fn forget(&self, folder: &Path) -> io::Result<bool> {
-        let path = fs::canonicalize(folder).or_else(|_| std::path::absolute(folder))?;
+        let path = prowess::real_path(folder).or_else(|_| std::path::absolute(folder))?;
         let mut is_known = false;
         self.change(|folders| {
             let before = folders.len();
@@ -137,5 +135,5 @@ impl TrustFile {
 
 /// Whether a file belongs to the current user, and nobody else can write it.
 fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
-    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & others == 0
+    metadata.uid() == user_id() && metadata.mode() & others == 0
 }

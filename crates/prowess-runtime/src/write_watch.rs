@@ -5,7 +5,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -37,7 +36,7 @@ impl WriteWatch {
     /// Notes the state of these files now. `None` if nothing can be written.
     pub fn new(writes: &[PathBuf], history: Option<ChangeHistory>) -> Option<Self> {
         let writes: BTreeSet<PathBuf> =
-            writes.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
+            writes.iter().filter_map(|it| prowess::real_path(it).ok()).collect();
         let tops: Vec<PathBuf> = writes
             .iter()
             .filter(|it: &&PathBuf| !it.ancestors().skip(1).any(|above| writes.contains(above)))

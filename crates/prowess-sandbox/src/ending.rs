@@ -2,18 +2,49 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     level::SandboxLevel,
     limits::RunLimits,
-    order::{Exit, RunEnd, StopCause},
     output::CapturedText,
     result::{RunResult, RunStatus},
     streams::Streams,
 };
 
+/// The end of a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Ending {
+    pub(crate) level: SandboxLevel,
+    pub(crate) exit: Exit,
+    pub(crate) stopped: Option<StopCause>,
+    /// The refused actions, each once.
+    pub(crate) denied: Vec<String>,
+}
+
+/// The exit status of a process.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+/// The reason a run was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StopCause {
+    Cancelled,
+    Time,
+    Idle,
+    Memory,
+    Work,
+    Processes,
+    /// It cannot be inspected, so nothing can be counted.
+    Hidden,
+}
+
 /// Returns the result of a run, without its files and connections.
 pub(crate) fn result(
-    ended: RunEnd,
+    ended: Ending,
     limits: &RunLimits,
     streams: Streams,
     duration: Duration,
@@ -44,6 +75,7 @@ pub(crate) fn result(
         files: Vec::new(),
         duration,
         level: ended.level,
+        unenforced_limits: Vec::new(),
         denied,
         connections: Vec::new(),
         connections_omitted: 0,
@@ -78,11 +110,15 @@ fn stop_status(stop: StopCause, limits: &RunLimits) -> (RunStatus, Option<String
     (status, Some(message))
 }
 
+/// The signals that tell of a limit; they have these numbers on all systems that have them.
+const XCPU: i32 = 24;
+const XFSZ: i32 = 25;
+
 /// Describes the limit that a signal indicates, else the signal.
 fn describe_signal(signal: i32, limits: &RunLimits) -> String {
     match signal {
-        libc::SIGXCPU => format!("used more than {} of CPU time", seconds(limits.cpu)),
-        libc::SIGXFSZ => format!("wrote a file larger than {}", bytes(limits.file)),
+        XCPU => format!("used more than {} of CPU time", seconds(limits.cpu)),
+        XFSZ => format!("wrote a file larger than {}", bytes(limits.file)),
         signal => format!("killed by signal {signal}"),
     }
 }

@@ -1,8 +1,12 @@
 //! A program to run, and everything that it may use.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt, io, os::fd::OwnedFd, path::PathBuf};
+use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf};
 
-use tokio::{io::AsyncRead, net::unix::pipe, sync::mpsc::UnboundedSender, task::AbortHandle};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::mpsc::UnboundedSender,
+    task::AbortHandle,
+};
 
 use crate::{limits::RunLimits, network::Network, output::Chunk, work::Work};
 
@@ -54,14 +58,14 @@ impl Stdin {
         Self(Box::new(reader))
     }
 
-    /// Starts to pass it on; returns the descriptor to read from, and a handle that stops it when
-    /// dropped.
-    pub(crate) fn pass_on(mut self) -> io::Result<(OwnedFd, AbortOnDrop)> {
-        let (theirs, ours) = io::pipe()?;
-        let mut ours = pipe::Sender::from_owned_fd(ours.into())?;
+    /// Starts to pass it on; returns a handle that stops it when dropped.
+    pub(crate) fn pass_on(
+        mut self,
+        mut to: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> AbortOnDrop {
         // The program may have closed its stdin.
-        let task = tokio::spawn(async move { _ = tokio::io::copy(&mut self.0, &mut ours).await });
-        Ok((theirs.into(), AbortOnDrop(task.abort_handle())))
+        let task = tokio::spawn(async move { _ = tokio::io::copy(&mut self.0, &mut to).await });
+        AbortOnDrop(task.abort_handle())
     }
 }
 

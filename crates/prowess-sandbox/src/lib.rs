@@ -22,6 +22,10 @@
 //! }
 //! ```
 //!
+//! Here the program itself is started again to supervise what it runs. Programs that cannot call the
+//! hook first use a helper: [`Launcher::find`] looks for `prowess-launcher`, which `cargo install
+//! prowess-sandbox` installs, and [`Launcher::embedded`] starts one that the program contains.
+//!
 //! A [`Job`] names everything that a program may use: it reads the system and the paths it is
 //! given, writes in its [`Work`] directory, and has no network, unless a [`NetworkProxy`] serves
 //! the only socket that it can connect to. [`RunLimits`] limit its time, memory, processes, files
@@ -35,85 +39,70 @@
 //! [`Root`] opens, lists and writes files beneath a directory, and can be used alone: neither `..`
 //! nor links lead out of it, even if they are changed concurrently.
 //!
-//! Without the feature `run` a sandbox reports that it is unavailable; [`Root`] still works. Linux
-//! is required, and for programs a `tokio` runtime. This crate does not decide which programs may
+//! Programs are confined on Linux only, and need a `tokio` runtime. Other systems, and builds without
+//! the feature `run`, report that the sandbox is unavailable; on Unix, [`Sandbox::unconfined`] still
+//! works, with fewer limits. [`Root`] works everywhere. This crate does not decide which programs may
 //! run.
 #![warn(missing_docs)]
-#![cfg_attr(not(feature = "run"), expect(dead_code, reason = "nothing is run"))]
+#![cfg_attr(
+    not(all(feature = "run", target_os = "linux")),
+    expect(dead_code, reason = "nothing is confined")
+)]
 
 mod limits;
 mod level;
+mod file_type;
+mod platform;
 mod root;
 mod rewrite;
 mod error;
 mod system;
-mod disk;
 mod work;
 mod network;
 mod output;
 mod job;
 mod result;
-#[cfg(feature = "run")]
-mod order;
-#[cfg(feature = "run")]
-mod environment;
-#[cfg(feature = "run")]
-mod sys;
-#[cfg(feature = "run")]
-mod tree;
-#[cfg(feature = "run")]
-mod filter;
-#[cfg(feature = "run")]
-mod metadata;
-#[cfg(feature = "run")]
-mod connect;
-#[cfg(feature = "run")]
-mod mounts;
-#[cfg(feature = "run")]
-mod rules;
-#[cfg(feature = "run")]
-mod usage;
-#[cfg(feature = "run")]
-mod cgroup;
-#[cfg(feature = "run")]
-mod listener;
-#[cfg(feature = "run")]
-mod inside;
-#[cfg(feature = "run")]
-mod supervisor;
-mod launcher;
 mod support;
 mod running;
-#[cfg(feature = "run")]
+mod launcher;
+#[cfg(all(feature = "run", unix))]
+mod variables;
+#[cfg(all(feature = "run", unix))]
+mod order;
+#[cfg(all(feature = "run", unix))]
+mod environment;
+#[cfg(all(feature = "run", unix))]
 mod capture;
-#[cfg(feature = "run")]
+#[cfg(all(feature = "run", unix))]
 mod streams;
-#[cfg(feature = "run")]
+#[cfg(all(feature = "run", unix))]
 mod ending;
-#[cfg(feature = "run")]
-mod report;
-#[cfg(feature = "run")]
+#[cfg(all(feature = "run", target_os = "linux"))]
+mod linux;
+#[cfg(all(feature = "run", unix, any(test, not(target_os = "linux"))))]
+mod unconfined;
+#[cfg(not(all(feature = "run", unix)))]
+mod unavailable;
 mod engine;
-#[cfg(not(feature = "run"))]
-#[path = "unavailable.rs"]
-mod engine;
+mod hook;
 mod sandbox;
 
 pub use crate::{
-    disk::folder_size,
     error::SandboxError,
+    file_type::FileType,
     job::{Job, Stdin},
     launcher::Launcher,
     level::SandboxLevel,
     limits::RunLimits,
     network::{Network, NetworkProxy, ProxySession, ScriptConnection},
     output::{CapturedText, Chunk},
+    platform::{ProgramStream, folder_size, remove_folder},
     result::{RunResult, RunStatus},
     rewrite::RewriteError,
-    root::{DirectoryEntry, DirectoryPage, Links, Root, RootError, rename_noreplace},
+    root::{DirectoryEntry, DirectoryPage, Links, Root, RootError},
     running::{ProgramEnd, RunningProgram},
     sandbox::Sandbox,
     support::{FeatureCheck, SandboxSupport},
     system::{certificate_file, is_of_system},
-    work::{Work, remove_folder},
+    work::Work,
 };

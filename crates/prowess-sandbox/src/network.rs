@@ -37,7 +37,7 @@ pub trait ProxySession: Send + Sync {
 }
 
 /// A connection that a program asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ScriptConnection {
     /// The host as a name or an address.
     pub host: String,

@@ -1,27 +1,24 @@
-//! The messages between engine and launcher, over the socket that is the launcher's stdin.
+//! The order for a run: the job with everything that it may use, checked and without links.
 
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    io::{self, IoSlice, IoSliceMut, Read, Write},
-    mem::MaybeUninit,
-    os::fd::{AsFd, OwnedFd},
-    path::{Path, PathBuf},
+    fs, io,
+    path::{self, Path, PathBuf},
 };
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
 use crate::{
+    error::SandboxError,
+    job::Job,
     level::SandboxLevel,
     limits::RunLimits,
+    variables,
     work::{GIVEN, ROOT, TEMPORARY, WORK},
 };
 
-/// The order for the launcher: the program, and its sandbox.
+/// The order for a run: the program, and its sandbox.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// The program and its arguments; empty to only probe the machine.
@@ -58,94 +55,52 @@ pub(crate) struct Order {
     pub(crate) levels: Vec<SandboxLevel>,
 }
 
-/// The reply of the launcher.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Reply {
-    /// It ran, and none of its processes is left.
-    Ended(RunEnd),
-    /// It could not be run.
-    Failed(StartFailure),
-    /// The machine supports none of the levels.
-    Unavailable(Vec<(SandboxLevel, StartFailure)>),
-}
-
-/// The end of a run.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RunEnd {
-    pub(crate) level: SandboxLevel,
-    /// The optional features of the machine.
-    pub(crate) features: MachineFeatures,
-    pub(crate) exit: Exit,
-    pub(crate) stopped: Option<StopCause>,
-    /// The refused actions, each once.
-    pub(crate) denied: Vec<String>,
-}
-
-/// The features of a machine that are optional for a level.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct MachineFeatures {
-    /// The Landlock version of the kernel; 0 without Landlock.
-    pub(crate) rules: i32,
-    /// Whether the supervisor is notified of refused calls.
-    pub(crate) listener: bool,
-    pub(crate) limits: Enforcement,
-}
-
-/// The enforcement of the limits of memory and processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Enforcement {
-    CgroupV2,
-    CgroupV1,
-    /// The supervisor counts them.
-    Counted,
-}
-
-/// The exit status of a process.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) enum Exit {
-    Code(i32),
-    Signal(i32),
-}
-
-/// The reason a run was stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum StopCause {
-    Cancelled,
-    Time,
-    Idle,
-    Memory,
-    Work,
-    Processes,
-    /// It cannot be inspected, so nothing can be counted.
-    Hidden,
-}
-
-/// A step that failed, with the cause.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct StartFailure {
-    pub(crate) component: Component,
-    /// The step that failed.
-    pub(crate) what: String,
-    /// The error number of the cause.
-    pub(crate) errno: Option<i32>,
-}
-
-/// The component that a failure belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Component {
-    /// The job: it asks for something that does not exist.
-    Job,
-    /// This and all others are the machine, which lacks something that a level needs.
-    Namespaces,
-    Root,
-    Rules,
-    Filter,
-    Process,
-    /// The control group, which is optional for a run.
-    Group,
-}
-
 impl Order {
+    /// Returns the order of a job, at the first of these levels that is available.
+    pub(crate) fn new(job: &Job, levels: Vec<SandboxLevel>) -> Result<Self, SandboxError> {
+        if let Some((name, _)) =
+            job.env.iter().find(|(name, value)| !variables::is_harmless(name, value))
+        {
+            return Err(SandboxError::Variable { name: name.clone() });
+        }
+        if job.argv.is_empty() {
+            let source = io::ErrorKind::InvalidInput.into();
+            return Err(SandboxError::Start { what: "run an empty command".to_owned(), source });
+        }
+        let directory = job.directory.as_deref().unwrap_or(job.work.path());
+        let (mut reads, layered) = (resolve_all(&job.reads)?, resolve_all(&job.layered)?);
+        reads.extend(layered.iter().cloned());
+        let (writes, hidden) = (resolve_all(&job.writes)?, resolve_all(&job.hidden)?);
+        let withheld = job.withheld.iter().filter_map(|it| fs::canonicalize(it).ok());
+        let known = job.reads.iter().chain(&job.layered).chain(&job.writes);
+        let known = known.zip(reads.iter().chain(&writes));
+        let links = known.filter_map(|(path, real)| {
+            let path = path::absolute(path).ok()?.into_os_string();
+            (path != *real).then(|| (path, real.clone()))
+        });
+        Ok(Self {
+            links: links.collect(),
+            argv: job.argv.clone(),
+            env: job.env.clone().into_iter().chain(job.python_path()).collect(),
+            directory: path::absolute(directory)
+                .map_err(|source| SandboxError::Path { path: directory.to_owned(), source })?
+                .into(),
+            interactive: false,
+            has_stdin: job.stdin.is_some(),
+            path: job.path.iter().map(Into::into).collect(),
+            home: job.home.as_ref().map(Into::into),
+            reads,
+            layered,
+            writes,
+            hidden,
+            withheld: withheld.map(Into::into).collect(),
+            base: job.work.base().into(),
+            limits: job.limits,
+            network: job.network.password(),
+            levels,
+        })
+    }
+
     pub(crate) fn base(&self) -> &Path {
         Path::new(&self.base)
     }
@@ -167,68 +122,24 @@ impl Order {
     }
 }
 
-impl Component {
-    /// Returns a failure of this component, for `map_err`.
-    pub(crate) fn failed<E: Into<io::Error>>(
-        self,
-        what: impl Into<String>,
-    ) -> impl FnOnce(E) -> StartFailure {
-        move |error| StartFailure {
-            component: self,
-            what: what.into(),
-            errno: error.into().raw_os_error(),
+fn resolve_all(paths: &[PathBuf]) -> Result<Vec<OsString>, SandboxError> {
+    paths
+        .iter()
+        .map(|it| resolve(it).map_err(|source| SandboxError::Path { path: it.clone(), source }))
+        .collect()
+}
+
+/// Returns a path for a script, without links. Refuses the root directory and everything in
+/// `/proc`, `/sys` and `/dev`.
+fn resolve(path: &Path) -> io::Result<OsString> {
+    let path = fs::canonicalize(path)?;
+    let own = ["/proc", "/sys", "/dev"].iter().find(|it| path.starts_with(it));
+    let rule = match own {
+        Some(own) => format!("scripts are never given access to `{own}`"),
+        None if path == Path::new("/") => {
+            "scripts are never given access to the whole file system".to_owned()
         }
-    }
-}
-
-impl StartFailure {
-    pub(crate) fn error(&self) -> io::Error {
-        self.errno.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error)
-    }
-}
-
-/// The byte that asks the supervisor to stop a silent run.
-pub(crate) const IDLE: u8 = b'i';
-/// The byte that asks it to cancel a run.
-pub(crate) const CANCEL: u8 = b'c';
-
-/// Encodes a message, preceded by its length.
-pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let body = serde_json::to_vec(message)?;
-    let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    Ok([&length.to_le_bytes(), body.as_slice()].concat())
-}
-
-pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    to.write_all(&encode(message)?)
-}
-
-/// Sends a descriptor after a message.
-pub(crate) fn send_descriptor(to: impl AsFd, descriptor: &OwnedFd) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [descriptor.as_fd()];
-    ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-    sendmsg(to, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
-pub(crate) fn receive_descriptor(from: impl AsFd) -> io::Result<OwnedFd> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let descriptor = ancillary.drain().find_map(|it| match it {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
-    descriptor.ok_or_else(|| io::ErrorKind::BrokenPipe.into())
-}
-
-pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
-    let mut length = [0; 4];
-    from.read_exact(&mut length)?;
-    let mut body = vec![0; u32::from_le_bytes(length) as usize];
-    from.read_exact(&mut body)?;
-    Ok(serde_json::from_slice(&body)?)
+        None => return Ok(path.into()),
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, rule))
 }

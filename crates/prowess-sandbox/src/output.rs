@@ -19,6 +19,7 @@ impl Chunk {
 
 /// The text of a stream: its beginning and its end if it was too long.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CapturedText {
     /// The text; invalid bytes are replacement characters.
     pub text: String,

@@ -6,6 +6,7 @@ use crate::{level::SandboxLevel, network::ScriptConnection, output::CapturedText
 
 /// The result of a program's run.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct RunResult {
     /// The status.
     pub status: RunStatus,
@@ -25,6 +26,9 @@ pub struct RunResult {
     pub duration: Duration,
     /// The level of its confinement.
     pub level: SandboxLevel,
+    /// The limits that this system could not enforce, by the names of their fields in
+    /// [`RunLimits`](crate::RunLimits).
+    pub unenforced_limits: Vec<&'static str>,
     /// Actions that the sandbox refused, each once.
     pub denied: Vec<String>,
     /// The connections that it requested from its proxy, including refused ones.
@@ -35,6 +39,7 @@ pub struct RunResult {
 
 /// The status of a program that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunStatus {
     /// It succeeded.
     Ok,

@@ -1,14 +1,8 @@
 //! Changes to files of other programs: atomic, and only to the content that was read.
 
-use std::{
-    fs::File,
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::{fs::File, io::Read as _, path::Path};
 
-use rustix::fs::{Access, AtFlags};
-
-use crate::root::{Links, Root, RootError, rename_noreplace};
+use crate::root::{Root, RootError};
 
 /// A file was not rewritten and is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -30,14 +24,12 @@ impl Root {
     /// attributes and, if allowed, owner. A file whose content is already `after` is a success. No
     /// link is followed on the path.
     pub fn rewrite(&self, path: &Path, before: &[u8], after: &[u8]) -> Result<(), RewriteError> {
-        let (folder, name) = self.folder_and_name(path)?;
+        let (folder, name) = self.existing_parent(path)?;
         let mut error = RewriteError::Changed;
         let mut is_done = false;
-        let is_written = folder.write_if(&name, after, |old: Option<File>| {
+        let is_written = folder.write_if(Path::new(name), after, |old: Option<File>| {
             let Some(old) = old else { return Ok(false) };
-            let access =
-                rustix::fs::accessat(folder.as_fd(), &name, Access::WRITE_OK, AtFlags::empty());
-            if access.is_err() || old.metadata()?.permissions().readonly() {
+            if !folder.directory.is_writable(name) || old.metadata()?.permissions().readonly() {
                 error = RewriteError::ReadOnly;
                 return Ok(false);
             }
@@ -53,17 +45,10 @@ impl Root {
     /// Renames a file or folder within its folder, to a name that is not taken. No link is followed
     /// on the path.
     pub fn rename(&self, path: &Path, new: &str) -> Result<(), RootError> {
-        let (folder, name) = self.folder_and_name(path)?;
-        let directory = folder.as_fd();
-        rename_noreplace(directory, name.as_os_str(), directory, new.as_ref())
-            .and_then(|()| rustix::fs::fsync(directory))
-            .map_err(|errno| RootError::io(path, errno))
-    }
-
-    /// Returns the folder of a path, and its name there.
-    fn folder_and_name(&self, path: &Path) -> Result<(Self, PathBuf), RootError> {
-        let name = path.file_name().ok_or_else(|| RootError::outside(path))?;
-        let folder = self.directory(path.parent().unwrap_or(Path::new("")), Links::Never)?;
-        Ok((folder, name.into()))
+        let (folder, name) = self.existing_parent(path)?;
+        folder
+            .move_noreplace(name, &folder, new.as_ref())
+            .and_then(|()| folder.sync())
+            .map_err(|error| RootError::io(path, error))
     }
 }

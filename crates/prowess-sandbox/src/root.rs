@@ -6,32 +6,28 @@
 //! checked is the file that is opened.
 
 mod draft;
+mod names;
 
 use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
-    fs::File,
+    fs::{File, TryLockError},
     io,
-    os::{
-        fd::{AsFd as _, BorrowedFd, OwnedFd},
-        unix::ffi::OsStringExt as _,
-    },
     path::{Component, Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::{
-    fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Stat},
-    io::Errno,
-};
-
 use self::draft::Draft;
+use crate::{
+    file_type::FileType,
+    platform::{self, Directory},
+};
 
 /// A directory that no path leads out of.
 #[derive(Debug)]
 pub struct Root {
-    directory: OwnedFd,
+    pub(crate) directory: Directory,
     path: PathBuf,
     /// The path by which the host opened it.
     given_path: PathBuf,
@@ -48,6 +44,7 @@ pub enum Links {
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DirectoryEntry {
     /// Its name.
     pub name: OsString,
@@ -59,6 +56,7 @@ pub struct DirectoryEntry {
 
 /// A page of a directory's entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DirectoryPage {
     /// The entries, sorted by name.
     pub entries: Vec<DirectoryEntry>,
@@ -107,11 +105,8 @@ impl RootError {
     }
 
     /// Returns the error of a path that may lead outside.
-    fn unopened(path: &Path, errno: Errno) -> Self {
-        match errno {
-            Errno::XDEV | Errno::LOOP => Self::outside(path),
-            errno => Self::io(path, errno),
-        }
+    fn unopened(path: &Path, error: io::Error) -> Self {
+        if platform::leads_outside(&error) { Self::outside(path) } else { Self::io(path, error) }
     }
 }
 
@@ -124,11 +119,6 @@ impl Root {
     /// Returns its path, without links.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Returns the open directory.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.directory.as_fd()
     }
 
     /// Returns the rest of an absolute path below this directory, by the given or the resolved path
@@ -150,10 +140,9 @@ impl Root {
                 continue;
             }
             real.push(name);
-            let target = match rustix::fs::readlinkat(&self.directory, &real, Vec::new()) {
-                Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
-                Err(Errno::INVAL) => continue,
-                Err(errno) => return Err(RootError::unopened(path, errno)),
+            let target = self.directory.read_link(&real);
+            let Some(target) = target.map_err(|error| RootError::unopened(path, error))? else {
+                continue;
             };
             links += 1;
             if links > MAX_LINKS {
@@ -171,20 +160,36 @@ impl Root {
         Ok(real)
     }
 
+    /// Returns the target of a link, as it is; no link is followed before its name.
+    pub fn read_link(&self, path: &Path) -> Result<PathBuf, RootError> {
+        let (parent, name) = self.existing_parent(path)?;
+        let target =
+            parent.directory.read_link(Path::new(name)).map_err(|it| RootError::io(path, it))?;
+        target.ok_or_else(|| RootError::io(path, io::ErrorKind::InvalidInput))
+    }
+
     /// Opens a regular file for reading. A pipe or device is refused without blocking.
     pub fn file(&self, path: &Path, links: Links) -> Result<File, RootError> {
-        let file = self.resolve(path, FILE, links)?;
-        let stat = rustix::fs::fstat(&file).map_err(|errno| RootError::io(path, errno))?;
-        if kind(&stat) != FileType::RegularFile {
+        let file = self.resolve(path, links, |path| self.directory.open_file(path))?;
+        let metadata = file.metadata().map_err(|error| RootError::io(path, error))?;
+        if !metadata.is_file() {
             return Err(RootError::NotRegular { path: path.to_owned() });
         }
-        Ok(File::from(file))
+        Ok(file)
     }
 
     /// Opens a directory inside.
     pub fn directory(&self, path: &Path, links: Links) -> Result<Self, RootError> {
-        let directory = self.resolve(path, DIRECTORY, links)?;
+        let directory = self.open_directory(path, links)?;
         Ok(self.inside(directory, path))
+    }
+
+    /// Returns the type and the size of something; no link is followed.
+    pub fn entry(&self, path: &Path) -> Result<DirectoryEntry, RootError> {
+        let (parent, name) = self.existing_parent(path)?;
+        let (kind, size) =
+            parent.directory.inspect(name).map_err(|error| RootError::io(path, error))?;
+        Ok(DirectoryEntry { name: name.to_owned(), kind, size })
     }
 
     /// Lists a directory, sorted by name.
@@ -201,17 +206,12 @@ impl Root {
         offset: usize,
         limit: usize,
     ) -> Result<DirectoryPage, RootError> {
-        let directory = self.resolve(path, DIRECTORY, links)?;
+        let directory = self.open_directory(path, links)?;
         let most = offset.saturating_add(limit);
         let (mut names, mut total) = (BTreeSet::new(), 0);
-        for entry in Dir::read_from(&directory).map_err(|errno| RootError::io(path, errno))? {
-            let entry = entry.map_err(|errno| RootError::io(path, errno))?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
+        for name in directory.names().map_err(|error| RootError::io(path, error))? {
             total += 1;
-            names.insert(name.to_owned());
+            names.insert(name.map_err(|error| RootError::io(path, error))?);
             if names.len() > most {
                 names.pop_last();
             }
@@ -219,9 +219,8 @@ impl Root {
         let mut entries = Vec::new();
         for name in names.into_iter().skip(offset) {
             // An entry that was removed meanwhile is left out.
-            if let Ok(stat) = rustix::fs::statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
-                let name = OsString::from_vec(name.into_bytes());
-                entries.push(DirectoryEntry { name, kind: kind(&stat), size: stat.st_size as u64 });
+            if let Ok((kind, size)) = directory.inspect(&name) {
+                entries.push(DirectoryEntry { name, kind, size });
             }
         }
         Ok(DirectoryPage { entries, total })
@@ -229,18 +228,17 @@ impl Root {
 
     /// Creates a directory and its parents; returns it open. No link is followed.
     pub fn make_directory(&self, path: &Path) -> Result<Self, RootError> {
-        // Opened anew, because a lock belongs to the open file description.
-        let mut directory = open_name(self.as_fd(), OsStr::new("."), DIRECTORY)
-            .map_err(|errno| RootError::io(path, errno))?;
+        let mut directory = self.open_directory(Path::new(""), Links::Never)?;
         for name in names(path)? {
-            match rustix::fs::mkdirat(&directory, name, Mode::from(0o777)) {
-                Err(Errno::EXIST) => {}
+            match directory.create_directory(name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => made
-                    .and_then(|()| rustix::fs::fsync(&directory))
-                    .map_err(|errno| RootError::io(path, errno))?,
+                    .and_then(|()| directory.sync())
+                    .map_err(|error| RootError::io(path, error))?,
             }
-            directory = open_name(directory.as_fd(), name, DIRECTORY)
-                .map_err(|errno| RootError::unopened(path, errno))?;
+            directory = directory
+                .open_directory(Path::new(name))
+                .map_err(|error| RootError::unopened(path, error))?;
         }
         Ok(self.inside(directory, path))
     }
@@ -260,13 +258,13 @@ impl Root {
         is_wanted: impl FnOnce(Option<File>) -> io::Result<bool>,
     ) -> Result<bool, RootError> {
         let (parent, name) = self.parent(path)?;
-        lock(&parent.directory).map_err(|errno| RootError::io(path, errno))?;
+        let _lock = lock(&parent.directory).map_err(|error| RootError::io(path, error))?;
         draft::sweep(&parent.directory, name);
         let draft = Draft::new(&parent.directory, name, path, bytes)?;
-        let old = match open_name(parent.as_fd(), name, FILE) {
-            Ok(old) => Some(File::from(old)),
-            Err(Errno::NOENT) => None,
-            Err(errno) => return Err(RootError::unopened(path, errno)),
+        let old = match parent.directory.open_file(Path::new(name)) {
+            Ok(old) => Some(old),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(RootError::unopened(path, error)),
         };
         if !is_wanted(old).map_err(|error| RootError::io(path, error))? {
             return Ok(false);
@@ -280,45 +278,38 @@ impl Root {
         Ok((self.make_directory(path.parent().unwrap_or(Path::new("")))?, name))
     }
 
-    fn inside(&self, directory: OwnedFd, path: &Path) -> Self {
+    /// Returns the directory of something, and its name there.
+    pub(crate) fn existing_parent<'p>(
+        &self,
+        path: &'p Path,
+    ) -> Result<(Self, &'p OsStr), RootError> {
+        let name = path.file_name().ok_or_else(|| RootError::outside(path))?;
+        Ok((self.directory(path.parent().unwrap_or(Path::new("")), Links::Never)?, name))
+    }
+
+    fn inside(&self, directory: Directory, path: &Path) -> Self {
         Self { directory, path: self.path.join(path), given_path: self.given_path.join(path) }
     }
 
+    fn open_directory(&self, path: &Path, links: Links) -> Result<Directory, RootError> {
+        self.resolve(path, links, |path| self.directory.open_directory(path))
+    }
+
     /// Opens the target of a path, if it is inside.
-    fn resolve(&self, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, RootError> {
+    fn resolve<T>(
+        &self,
+        path: &Path,
+        links: Links,
+        open: impl Fn(&Path) -> io::Result<T>,
+    ) -> Result<T, RootError> {
         names(path)?;
-        let opened = match self.open_plain(path, flags) {
-            Err(Errno::LOOP) if links == Links::Inside => self.open_plain(&self.real(path)?, flags),
+        let opened = match open(path) {
+            Err(error) if links == Links::Inside && platform::leads_outside(&error) => {
+                open(&self.real(path)?)
+            }
             opened => opened,
         };
-        opened.map_err(|errno| RootError::unopened(path, errno))
-    }
-
-    /// Opens a path that contains no link.
-    fn open_plain(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        loop {
-            return match rustix::fs::openat2(&self.directory, path, flags, Mode::empty(), how) {
-                // Something on the path was renamed: the kernel asks to retry.
-                Err(Errno::AGAIN) => continue,
-                // Missing in kernels before 5.6 and in some containers.
-                Err(Errno::NOSYS | Errno::PERM) => self.walk(path, flags),
-                opened => opened,
-            };
-        }
-    }
-
-    /// Opens a path name by name.
-    fn walk(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let mut directory: Option<OwnedFd> = None;
-        let mut names = path.components().peekable();
-        while let Some(name) = names.next() {
-            let flags = if names.peek().is_some() { DIRECTORY } else { flags };
-            let from = directory.as_ref().map_or(self.as_fd(), |it| it.as_fd());
-            directory = Some(open_name(from, name.as_os_str(), flags)?);
-        }
-        directory.ok_or(Errno::NOENT)
+        opened.map_err(|error| RootError::unopened(path, error))
     }
 }
 
@@ -326,58 +317,27 @@ impl Root {
 const MAX_LINKS: usize = 40;
 /// The timeout of waiting for other writers of a directory.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The flags for opening a file: never blocks, whatever the file is.
-const FILE: OFlags =
-    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// The flags for opening a directory.
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 fn open_root(path: &Path) -> io::Result<Root> {
     let given_path = std::path::absolute(path)?;
     let path = std::fs::canonicalize(path)?;
-    let directory = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
-    Ok(Root { directory, path, given_path })
+    let directory = Directory::open(&path)?;
+    // Written as the paths that it is compared with.
+    Ok(Root { directory, path: platform::plain_path(path), given_path })
 }
 
-/// Opens a name in a directory; a link of that name is refused.
-fn open_name(directory: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let opened = rustix::fs::openat(directory, name, flags | OFlags::NOFOLLOW, Mode::empty());
-    opened.map_err(|errno| match errno {
-        // The error for a link if a directory was expected.
-        Errno::NOTDIR if rustix::fs::readlinkat(directory, name, Vec::new()).is_ok() => Errno::LOOP,
-        errno => errno,
-    })
-}
-
-/// Renames something to a name that is not taken.
-pub fn rename_noreplace(
-    from: BorrowedFd<'_>,
-    old: &OsStr,
-    to: BorrowedFd<'_>,
-    new: &OsStr,
-) -> Result<(), Errno> {
-    match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
-        // Not supported by some file systems; our other writers hold a lock.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            match rustix::fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
-                Ok(_) => Err(Errno::EXIST),
-                Err(errno) => Err(errno),
-            }
-        }
-        renamed => renamed,
-    }
-}
-
-/// Locks a directory against other writers. Closing the directory releases the lock.
-fn lock(directory: &OwnedFd) -> Result<(), Errno> {
+/// Locks a directory against other writers, until the returned file is closed.
+fn lock(directory: &Directory) -> io::Result<File> {
     let start = Instant::now();
+    let lock = directory.open_lock()?;
     loop {
-        match rustix::fs::flock(directory, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) if start.elapsed() < PATIENCE => {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
                 thread::sleep(Duration::from_millis(2));
             }
-            locked => return locked,
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Ok(()) => return Ok(lock),
         }
     }
 }
@@ -387,16 +347,13 @@ fn names(path: &Path) -> Result<Vec<&OsStr>, RootError> {
     let mut names = Vec::new();
     for part in path.components() {
         match part {
-            Component::Normal(name) => names.push(name),
+            Component::Normal(name) if platform::is_plain_name(name) => names.push(name),
             Component::CurDir => {}
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                return Err(RootError::outside(path));
-            }
+            _ => return Err(RootError::outside(path)),
         }
     }
     Ok(names)
 }
 
-fn kind(stat: &Stat) -> FileType {
-    FileType::from_raw_mode(stat.st_mode)
-}
+#[cfg(test)]
+mod tests;

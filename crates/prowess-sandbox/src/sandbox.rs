@@ -2,21 +2,21 @@
 
 use std::future;
 
-use tokio::net::UnixStream;
-
 use crate::{
     engine::{self, Engine},
     error::SandboxError,
     job::Job,
     launcher::Launcher,
     level::SandboxLevel,
+    platform::ProgramStream,
     result::RunResult,
     running::RunningProgram,
     support::SandboxSupport,
     work::Work,
 };
 
-/// Runs programs confined.
+/// Runs programs confined. By default at the best level that the machine supports, with the launcher
+/// of [`Launcher::find`].
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     launcher: Launcher,
@@ -76,7 +76,7 @@ impl Sandbox {
 
     /// Starts an interactive job: the returned stream is its stdin and stdout. A failure to start
     /// is reported as its end. Requires a `tokio` runtime.
-    pub fn start(&self, job: Job) -> Result<(RunningProgram, UnixStream), SandboxError> {
+    pub fn start(&self, job: Job) -> Result<(RunningProgram, ProgramStream), SandboxError> {
         self.engine().start(job)
     }
 
@@ -99,6 +99,12 @@ impl Sandbox {
     fn engine(&self) -> Engine {
         let all = [SandboxLevel::Strong, SandboxLevel::Landlock, SandboxLevel::None];
         let levels = all.into_iter().filter(|it| (self.least..=self.most).contains(it));
-        Engine { launcher: self.launcher.clone(), levels: levels.collect() }
+        Engine::new(self.launcher.clone(), levels.collect())
+    }
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new(Launcher::find(), SandboxLevel::Landlock)
     }
 }

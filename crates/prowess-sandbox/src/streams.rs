@@ -3,19 +3,12 @@
 use std::{io, time::Duration};
 
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
-    net::unix::WriteHalf,
-    process::ChildStderr,
+    io::{AsyncRead, AsyncReadExt as _},
     sync::mpsc::UnboundedSender,
     time::{Instant, sleep_until},
 };
 
-use crate::{
-    capture::Capture,
-    limits::RunLimits,
-    order::{CANCEL, IDLE, Reply},
-    output::Chunk,
-};
+use crate::{capture::Capture, limits::RunLimits, output::Chunk};
 
 /// The captured output of a script.
 #[derive(Debug)]
@@ -25,6 +18,15 @@ pub(crate) struct Streams {
     limit: u64,
     idle: Option<Duration>,
     chunks: Option<UnboundedSender<Chunk>>,
+}
+
+/// A reason to stop a run that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopRequest {
+    /// The caller cancelled it.
+    Cancelled,
+    /// It printed nothing for too long.
+    Idle,
 }
 
 /// The time a stream may be silent after the end of its run, when no writer should be left.
@@ -39,16 +41,16 @@ impl Streams {
         Self { stdout, stderr, limit, idle: limits.idle, chunks }
     }
 
-    /// Captures output until there is a reply, and then the rest. Asks the supervisor to stop the
-    /// run after too long without output, or if it is cancelled.
-    pub(crate) async fn take_until(
+    /// Captures output until there is a reply, and then the rest. Asks `stop` to stop the run after
+    /// too long without output, or if it is cancelled.
+    pub(crate) async fn take_until<T>(
         &mut self,
-        reply: impl Future<Output = io::Result<Reply>>,
+        reply: impl Future<Output = io::Result<T>>,
         cancel: impl Future<Output = ()>,
         mut stdout: impl AsyncRead + Unpin,
-        mut stderr: ChildStderr,
-        supervisor: &mut WriteHalf<'_>,
-    ) -> io::Result<Reply> {
+        mut stderr: impl AsyncRead + Unpin,
+        mut stop: impl FnMut(StopRequest) -> io::Result<()>,
+    ) -> io::Result<T> {
         let (mut out, mut err) = (vec![0; 1 << 16], vec![0; 1 << 16]);
         let (mut out_open, mut err_open) = (true, true);
         let mut replied = None;
@@ -76,14 +78,14 @@ impl Streams {
                 }
                 () = &mut cancel, if !cancelled && replied.is_none() => {
                     cancelled = true;
-                    supervisor.write_all(&[CANCEL]).await?;
+                    stop(StopRequest::Cancelled)?;
                     patience = NEVER;
                 }
                 () = silent => {
                     if let Some(reply) = replied.take() {
                         return Ok(reply);
                     }
-                    supervisor.write_all(&[IDLE]).await?;
+                    stop(StopRequest::Idle)?;
                     patience = NEVER;
                 }
             }

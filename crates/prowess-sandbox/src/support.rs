@@ -6,6 +6,7 @@ use crate::level::SandboxLevel;
 
 /// The sandbox features that a machine supports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SandboxSupport {
     /// The highest level that it supports; *none* if scripts run only on explicit request.
     pub level: SandboxLevel,
@@ -15,6 +16,7 @@ pub struct SandboxSupport {
 
 /// Whether a machine supports one feature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FeatureCheck {
     /// The name of the feature.
     pub name: &'static str,

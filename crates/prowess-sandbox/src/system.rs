@@ -6,6 +6,13 @@ use std::path::Path;
 pub(crate) const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 
+/// The directories of the system's programs.
+#[cfg(not(target_os = "macos"))]
+pub(crate) const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// The directories of the system's programs, and of those that Homebrew installs.
+#[cfg(target_os = "macos")]
+pub(crate) const SEARCH_PATH: &str = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin";
+
 /// Whether a path is in one of the directories of the system, which every script can read.
 pub fn is_of_system(path: &Path) -> bool {
     SYSTEM.iter().any(|it| path.starts_with(it))

@@ -1,20 +1,26 @@
-//! Replaces the engine if it is not built: nothing can be run.
-
-use tokio::net::UnixStream;
+//! Replaces the engine where there is none: nothing can be run.
 
 use crate::{
-    error::SandboxError, job::Job, launcher::Launcher, level::SandboxLevel, result::RunResult,
-    running::RunningProgram, support::SandboxSupport, work::Work,
+    error::SandboxError,
+    job::Job,
+    launcher::Launcher,
+    level::SandboxLevel,
+    platform::ProgramStream,
+    result::RunResult,
+    running::RunningProgram,
+    support::{FeatureCheck, SandboxSupport},
+    work::Work,
 };
 
 /// Runs nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Engine {
-    pub(crate) launcher: Launcher,
-    pub(crate) levels: Vec<SandboxLevel>,
-}
+pub(crate) struct Engine;
 
 impl Engine {
+    pub(crate) fn new(_: Launcher, _: Vec<SandboxLevel>) -> Self {
+        Self
+    }
+
     pub(crate) async fn run(
         &self,
         _: Job,
@@ -23,20 +29,33 @@ impl Engine {
         Err(unavailable())
     }
 
-    pub(crate) fn start(&self, _: Job) -> Result<(RunningProgram, UnixStream), SandboxError> {
+    pub(crate) fn start(&self, _: Job) -> Result<(RunningProgram, ProgramStream), SandboxError> {
         Err(unavailable())
     }
 }
 
+/// Reports that nothing can be run.
 pub(crate) fn probe(_: &Launcher) -> SandboxSupport {
-    SandboxSupport { level: SandboxLevel::None, checks: Vec::new() }
+    let check = FeatureCheck {
+        name: "system",
+        supported: Some(false),
+        detail: REASON.to_owned(),
+        remedy: Some(REMEDY.to_owned()),
+    };
+    SandboxSupport { level: SandboxLevel::None, checks: vec![check] }
 }
 
+#[cfg(not(feature = "run"))]
+const REASON: &str = "this program was built without its sandbox";
+#[cfg(not(feature = "run"))]
+const REMEDY: &str = "build it with the feature `run` of `prowess-sandbox`";
+#[cfg(feature = "run")]
+const REASON: &str = "running programs needs Linux or another Unix system, and this is Windows";
+#[cfg(feature = "run")]
+const REMEDY: &str = "use Linux, for example in the Windows Subsystem for Linux";
+
 fn unavailable() -> SandboxError {
-    SandboxError::Unavailable {
-        reason: "this program was built without its sandbox".to_owned(),
-        remedy: "build it with the feature `run` of `prowess-sandbox`".to_owned(),
-    }
+    SandboxError::Unavailable { reason: REASON.to_owned(), remedy: REMEDY.to_owned() }
 }
 
 #[cfg(test)]
@@ -44,9 +63,11 @@ mod tests {
     use crate::{Job, Launcher, RunLimits, Sandbox, SandboxError, SandboxLevel, Work};
 
     #[test]
-    fn nothing_runs_where_it_was_not_built() {
+    fn nothing_runs_where_there_is_no_engine() {
         let sandbox = Sandbox::new(Launcher::hook(), SandboxLevel::Landlock);
-        assert_eq!(sandbox.probe().level, SandboxLevel::None);
+        let support = sandbox.probe();
+        assert_eq!(support.level, SandboxLevel::None);
+        assert!(support.checks[0].remedy.is_some());
         for sandbox in [sandbox.clone(), sandbox.unconfined()] {
             let job = Job::new(vec!["true".into()], Work::new().unwrap(), RunLimits::default());
             let error = sandbox.start(job).unwrap_err();

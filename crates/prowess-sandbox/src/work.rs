@@ -2,26 +2,21 @@
 
 use std::{
     env,
-    ffi::{CStr, CString},
-    fs::{self, DirBuilder, DirEntry, OpenOptions},
+    fs::{self, DirEntry, File},
     io::{self, Read as _, Write as _},
-    os::{
-        fd::{AsRawFd as _, OwnedFd},
-        unix::fs::{
-            DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-        },
-    },
     path::{Component, Path, PathBuf},
     sync::Once,
     time::Duration,
 };
 
-use rustix::{
-    fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags},
-    io::Errno,
+use crate::{
+    file_type::FileType,
+    platform::{
+        create_private_directory, create_private_script, create_temporary, is_own,
+        open_folder_lock, remove_folder,
+    },
+    root::{Links, Root, RootError},
 };
-
-use crate::root::{Links, Root, RootError};
 
 /// The private directory of one run: the script's working directory, the files it is given, and the
 /// files it leaves. All of it is removed when this is dropped.
@@ -30,10 +25,10 @@ pub struct Work {
     base: PathBuf,
     path: PathBuf,
     /// A lock that marks it as in use.
-    _lock: OwnedFd,
+    _lock: File,
     /// Open as long as this exists: when it closes, even because this process was killed, the
     /// supervisor of the run removes the rest.
-    pub(crate) supervisor: Option<OwnedFd>,
+    pub(crate) supervisor: Option<File>,
 }
 
 impl Work {
@@ -56,16 +51,15 @@ impl Work {
         static SWEPT: Once = Once::new();
         let directory = fs::canonicalize(directory)?;
         SWEPT.call_once(|| Self::remove_abandoned(&directory));
-        let mut builder = tempfile::Builder::new();
-        let permissions = fs::Permissions::from_mode(0o700);
-        let base = builder.prefix(PREFIX).permissions(permissions).tempdir_in(&directory)?;
-        let lock = lock_directory(base.path(), FlockOperation::LockShared)?;
+        let base = create_temporary(PREFIX, &directory)?;
+        let lock = open_folder_lock(base.path())?;
+        lock.lock_shared()?;
         let base = base.keep();
-        let work = Self { path: base.join(WORK), base, _lock: lock, supervisor: None };
+        let path = base.join(WORK);
         for name in [WORK, GIVEN, TEMPORARY, ROOT] {
-            DirBuilder::new().mode(0o700).create(work.base.join(name))?;
+            create_private_directory(&base.join(name))?;
         }
-        Ok(work)
+        Ok(Self { base, path, _lock: lock, supervisor: None })
     }
 
     /// Removes our work directories that both engine and supervisor left behind, because they were
@@ -73,7 +67,7 @@ impl Work {
     pub fn remove_abandoned(directory: &Path) {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             if is_old(&entry).unwrap_or(false)
-                && lock_directory(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok()
+                && open_folder_lock(&entry.path()).is_ok_and(|it| it.try_lock().is_ok())
             {
                 let _ = remove_folder(&entry.path());
             }
@@ -95,9 +89,8 @@ impl Work {
         else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(&path)?;
-        file.write_all(bytes)?;
+        create_private_directory(folder)?;
+        create_private_script(&path)?.write_all(bytes)?;
         Ok(path)
     }
 
@@ -188,89 +181,5 @@ fn is_old(entry: &DirEntry) -> Option<bool> {
         return Some(false);
     }
     let metadata = entry.metadata().ok()?;
-    let is_own = metadata.uid() == rustix::process::getuid().as_raw();
-    Some(is_own && metadata.modified().ok()?.elapsed().ok()? > ABANDONED_AFTER)
-}
-
-/// Locks a directory for as long as the returned descriptor is open.
-pub(crate) fn lock_directory(base: &Path, how: FlockOperation) -> io::Result<OwnedFd> {
-    let directory = rustix::fs::open(base, DIRECTORY, Mode::empty())?;
-    rustix::fs::flock(&directory, how)?;
-    Ok(directory)
-}
-
-/// Removes a directory with everything in it, at any depth and with any permissions. Subfolders are
-/// moved up and removed there, so that no path gets long; no link is followed. Concurrent removal
-/// is not an error.
-pub fn remove_folder(base: &Path) -> io::Result<()> {
-    let top = match rustix::fs::open(base, DIRECTORY, Mode::empty()) {
-        Err(Errno::NOENT) => return Ok(()),
-        top => top?,
-    };
-    let mut number = 0;
-    loop {
-        let folders = remove_files(&top, &top, &mut number)?;
-        if folders.is_empty() {
-            return ignore_missing(rustix::fs::rmdir(base));
-        }
-        for name in folders {
-            let Some(folder) = open_writable(&top, &name)? else { continue };
-            remove_files(&folder, &top, &mut number)?;
-            ignore_missing(rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR))?;
-        }
-    }
-}
-
-const DIRECTORY: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// Removes the files of a folder. Subfolders of the top folder are returned, others are moved
-/// there.
-fn remove_files(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CString>> {
-    let mut folders = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let name = entry?.file_name().to_owned();
-        if matches!(name.to_bytes(), b"." | b"..") {
-            continue;
-        }
-        match rustix::fs::unlinkat(folder, &name, AtFlags::empty()) {
-            // It is a folder.
-            Err(Errno::ISDIR) if std::ptr::eq(folder, top) => folders.push(name),
-            Err(Errno::ISDIR) => move_up(folder, &name, top, number)?,
-            removed => ignore_missing(removed)?,
-        }
-    }
-    Ok(folders)
-}
-
-fn move_up(folder: &OwnedFd, name: &CStr, top: &OwnedFd, number: &mut u64) -> io::Result<()> {
-    // Moving a folder writes to it, because its `..` changes.
-    let Some(_) = open_writable(folder, name)? else { return Ok(()) };
-    loop {
-        *number += 1;
-        match rustix::fs::renameat(folder, name, top, number.to_string()) {
-            Err(Errno::EXIST | Errno::NOTEMPTY) => {}
-            moved => return ignore_missing(moved),
-        }
-    }
-}
-
-/// Grants us all permissions on a folder; returns `None` if it is gone. The script may still be
-/// alive, and put a link in its place: the folder that is changed is the one that was opened.
-fn open_writable(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
-    let folder = match rustix::fs::openat(parent, name, DIRECTORY | OFlags::PATH, Mode::empty()) {
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-        folder => folder?,
-    };
-    let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
-    let _ = rustix::fs::chmod(path, Mode::RWXU);
-    Ok(Some(rustix::fs::openat(&folder, ".", DIRECTORY, Mode::empty())?))
-}
-
-/// Treats a missing file as removed.
-fn ignore_missing(removed: Result<(), Errno>) -> io::Result<()> {
-    match removed {
-        Err(Errno::NOENT) => Ok(()),
-        removed => Ok(removed?),
-    }
+    Some(is_own(&metadata) && metadata.modified().ok()?.elapsed().ok()? > ABANDONED_AFTER)
 }

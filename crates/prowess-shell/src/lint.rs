@@ -19,6 +19,7 @@ use crate::parser::parse;
 
 /// A destructive command in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Hazard {
     /// The kind.
     pub kind: HazardKind,

@@ -12,6 +12,7 @@ pub(crate) use self::word::{is_name, unescape};
 /// A text is not a script, or not one that the parser understands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
+#[non_exhaustive]
 pub struct ShellError {
     /// The line, from 1.
     pub line: usize,

@@ -6,6 +6,7 @@ pub struct ShellScript(pub Vec<Pipeline>);
 
 /// A pipeline, and the operator after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pipeline {
     /// Its commands, each writing to the next.
     pub commands: Vec<ShellCommand>,
@@ -30,6 +31,7 @@ pub enum ListOperator {
 
 /// One command of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShellCommand {
     /// The kind, with its words and bodies.
     pub kind: CommandKind,
@@ -88,6 +90,7 @@ pub enum CompoundKind {
 
 /// `NAME=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Assignment {
     /// The name.
     pub name: String,
@@ -99,6 +102,7 @@ pub struct Assignment {
 
 /// A redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Redirect {
     /// The kind.
     pub kind: RedirectKind,

@@ -32,6 +32,18 @@ pub struct Statement {
     pub limits: SqlLimits,
 }
 
+impl Statement {
+    /// Creates a statement without parameters that only reads, within the default limits.
+    pub fn new(sql: impl Into<String>) -> Self {
+        Self {
+            sql: sql.into(),
+            parameters: Vec::new(),
+            access: Access::Read,
+            limits: SqlLimits::default(),
+        }
+    }
+}
+
 /// Whether a statement may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -87,6 +99,7 @@ impl SqlLimits {
 
 /// The result of a statement.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Table {
     /// The columns, in order. Two may have the same name.
     pub columns: Vec<Column>,
@@ -100,6 +113,7 @@ pub struct Table {
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Column {
     /// Its name, as the statement gives it.
     pub name: String,

@@ -9,10 +9,9 @@
 //! let database = prowess_sql::open("sqlite::memory:", Access::Read, Privileges::Limited)?;
 //! let table = database
 //!     .run(Statement {
-//!         sql: "SELECT ? || '!' AS greeting".to_owned(),
 //!         parameters: vec!["hello".into()],
-//!         access: Access::Read,
 //!         limits: SqlLimits { rows: 10, ..SqlLimits::default() },
+//!         ..Statement::new("SELECT ? || '!' AS greeting")
 //!     })
 //!     .await?;
 //! assert_eq!(table.columns[0].name, "greeting");

@@ -16,6 +16,7 @@ use crate::{
     mysql::MySqlDatabase,
     postgres::PostgresDatabase,
     sqlite::SqliteDatabase,
+    temporary,
 };
 
 /// The timeout of opening a connection.
@@ -34,6 +35,10 @@ pub fn open(
             let options = options.create_if_missing(false).read_only(access == Access::Read);
             // A row is a copy of all its values, so only few are buffered.
             let options = options.row_buffer_size(1);
+            let options = match temporary::IS_MEASURED {
+                true => options,
+                false => options.pragma("temp_store", "MEMORY"),
+            };
             let pool =
                 without_background_work(SqlitePoolOptions::new()).after_connect(|connection, _| {
                     Box::pin(async move {

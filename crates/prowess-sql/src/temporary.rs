@@ -1,9 +1,6 @@
 //! The size of SQLite's temporary files: sorting may write far more than it reads.
 
 use std::{
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -18,8 +15,8 @@ const MOST: u64 = 256 * 1024 * 1024;
 /// The interval of checks, and the inverse of the share of time that they may take.
 const INTERVAL: Duration = Duration::from_millis(10);
 const SHARE: u32 = 10;
-/// The prefix of their names. They are deleted as soon as they are open.
-const PREFIX: &[u8] = b"etilqs_";
+/// Whether the system tells their size. Elsewhere they stay in memory, which has its own limit.
+pub(crate) const IS_MEASURED: bool = cfg!(target_os = "linux");
 
 /// The limit of a statement's temporary files.
 #[derive(Debug)]
@@ -60,14 +57,20 @@ pub(crate) fn limit_error() -> SqlError {
 }
 
 /// Returns the size on disk of this process's temporary files, in bytes.
+#[cfg(target_os = "linux")]
 fn size() -> u64 {
+    use std::{fs, os::unix::fs::MetadataExt as _};
+    // The prefix of their names. They are deleted as soon as they are open.
+    const PREFIX: &[u8] = b"etilqs_";
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let own = open.map(|it| it.path()).filter(|it| is_own(it));
+    let own = open.map(|it| it.path()).filter(|it| {
+        let target = fs::read_link(it).unwrap_or_default();
+        target.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(PREFIX))
+    });
     own.filter_map(|it| fs::metadata(it).ok()).map(|it| it.blocks() * 512).sum()
 }
 
-/// Whether an open file is a temporary one of SQLite.
-fn is_own(descriptor: &Path) -> bool {
-    let target = fs::read_link(descriptor).unwrap_or_default();
-    target.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(PREFIX))
+#[cfg(not(target_os = "linux"))]
+fn size() -> u64 {
+    0
 }

@@ -62,7 +62,7 @@ impl Stage {
     pub fn described(&self) -> SkillServers {
         let library = self.world.load();
         let launcher = mcp_launcher(Policy::default(), Arc::new(DenyAll));
-        self.runtime.block_on(launcher.described(library.get("notes").unwrap()))
+        self.runtime.block_on(launcher.servers_of(library.get("notes").unwrap()))
     }
 
     /// Starts the only server, approved.
@@ -75,7 +75,7 @@ impl Stage {
         let skill = library.get("notes").unwrap();
         let active: Vec<Manifest> = vec![skill.manifest.clone()];
         self.runtime.block_on(async {
-            let described = launcher.described(skill).await;
+            let described = launcher.servers_of(skill).await;
             let [description] = &described.servers[..] else { panic!("{described:?}") };
             launcher.start(skill, description, &description.name, &active).await
         })

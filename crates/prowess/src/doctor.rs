@@ -37,6 +37,7 @@ use crate::{
 
 /// The result of an examination: the verdicts of clients on the skills on this machine.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Checkup {
     /// Every skill, sorted by name and path.
     pub skills: Vec<ExaminedSkill>,
@@ -50,6 +51,7 @@ pub struct Checkup {
 
 /// A skill, with the verdicts of clients.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ExaminedSkill {
     /// Its name; that of its folder if it has none.
     pub name: String,
@@ -67,6 +69,7 @@ pub struct ExaminedSkill {
 
 /// The treatment of a skill by one client.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Diagnosis {
     /// The client.
     pub client: &'static Client,
@@ -80,6 +83,7 @@ pub struct Diagnosis {
 
 /// A reason for a verdict.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct VerdictReason {
     /// The verdict that follows from this reason.
     pub verdict: Verdict,
@@ -97,6 +101,7 @@ pub struct VerdictReason {
 
 /// A client with more descriptions than it has room for.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct CrowdedClient {
     /// The client.
     pub client: &'static Client,
@@ -143,7 +148,7 @@ fn by_name(a: &ExaminedSkill, b: &ExaminedSkill) -> Ordering {
 }
 
 /// Returns the clients that are installed for this user or used in this project.
-pub fn installed(surroundings: &Surroundings) -> Vec<&'static Client> {
+pub fn installed_clients(surroundings: &Surroundings) -> Vec<&'static Client> {
     CLIENTS.iter().filter(|it| it.installed_at(surroundings).is_some()).collect()
 }
 

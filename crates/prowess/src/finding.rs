@@ -12,6 +12,7 @@ use crate::finding::rule::{Profile, Rule};
 
 /// A fault that a rule found in a skill or a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,

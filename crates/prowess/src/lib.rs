@@ -64,8 +64,8 @@ pub use crate::{
     },
     doctor::{
         Checkup, CrowdedClient, Diagnosis, DirectoryReader, ExaminedSkill, Location, NameToChange,
-        SkillTrouble, Suggestion, Surroundings, VerdictReason, common_spot, examine, installed,
-        suggestions,
+        SkillTrouble, Suggestion, Surroundings, VerdictReason, common_spot, examine,
+        installed_clients, suggestions,
     },
     finding::{
         Finding, Severity,
@@ -101,10 +101,10 @@ pub use crate::{
     },
     text::{
         invisible::{invisible, visible, without_invisible},
-        shorten::{beginning, brief_line, defused, without_middle},
+        shorten::{beginning, brief_line, escape_tags, without_middle},
         tokens::Tokenizer,
     },
 };
 #[doc(hidden)]
-pub use crate::{lock::lock, matching::fitting};
+pub use crate::{lock::lock, matching::fitting, read::source::real_path};
 pub use prowess_frontmatter as frontmatter;

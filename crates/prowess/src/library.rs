@@ -99,7 +99,7 @@ impl Library {
 
     /// Returns the same library with only some of its skills.
     #[must_use]
-    pub fn keeping(&self, is_kept: impl Fn(&Skill) -> bool) -> Self {
+    pub fn filter_skills(&self, is_kept: impl Fn(&Skill) -> bool) -> Self {
         let skills = self.skills.iter().filter(|it| is_kept(it)).cloned().collect();
         let cached_index = self.cached_index.clone().map(|it| IndexPlace { is_whole: false, ..it });
         Self { skills, searchable: Arc::default(), cached_index, ..self.clone() }

@@ -31,6 +31,7 @@ const ALL: f32 = 0.8;
 
 /// A skill that fits a request.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Match<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
@@ -40,6 +41,13 @@ pub struct Match<'lib> {
     pub score: f64,
     /// The way in which the request names it.
     pub tier: Tier,
+}
+
+impl<'lib> Match<'lib> {
+    /// Creates a match of a rule of one's own; its score is the confidence.
+    pub fn new(skill: &'lib Skill, confidence: f64) -> Self {
+        Self { skill, confidence, score: confidence, tier: Tier::Evidence }
+    }
 }
 
 /// Finds the skills that fit a request, best first, at most `top`; ties stay in the order of their

@@ -131,7 +131,7 @@ impl FitContext {
             is_said = said.is_some();
             window.tokens = next_size(told, said, counted);
             attempt += 1;
-            let fits = |window| fit(&window, request.filled(), &Summaries::default());
+            let fits = |window| fit(&window, request.complete_prompt(), &Summaries::default());
             if let Err(FitError { needed, .. }) = fits(window) {
                 (window.tokens, is_said) = (needed.total(), false);
                 // If nothing can be left out, the provider's error is returned.

@@ -40,7 +40,7 @@ const NAME: &str = "zq";
 impl Folder {
     /// Reads a folder.
     pub fn open(path: &Path) -> Result<Self, RootError> {
-        let Texts { files, left_out } = texts(&Root::open(path)?);
+        let Texts { files, left_out, .. } = texts(&Root::open(path)?);
         let parts: Vec<FileSection> =
             files.iter().flat_map(|(path, text)| split(path, text)).collect();
         let library = library(&parts);

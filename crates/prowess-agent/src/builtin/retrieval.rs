@@ -41,6 +41,13 @@ pub struct ContextDocument {
     pub confidence: f64,
 }
 
+impl ContextDocument {
+    /// Creates a section that is relevant for certain, without a heading.
+    pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { path: path.into(), heading: String::new(), text: text.into(), confidence: 1.0 }
+    }
+}
+
 /// Adds documents that match the request to the context right before it.
 ///
 /// They are not part of the conversation, and are retrieved anew for each request. A failure to

@@ -183,7 +183,7 @@ impl Servers {
     /// Adds the servers that a skill declares.
     async fn add(&self, servers: &mut SessionServers, skill: &Skill, turn: &Turn) {
         let own = &*skill.manifest.name;
-        let described = self.starter.described(skill).await;
+        let described = self.starter.servers_of(skill).await;
         for fault in described.faults {
             turn.note(EventKind::Warned { message: format!("the skill `{own}`: {fault}") });
         }

@@ -24,6 +24,7 @@ use crate::{
 /// A request on its way to the model. Middleware adds to it; the middleware behind sees the
 /// additions.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Request {
     /// The turn that it belongs to.
     pub turn: Arc<Turn>,
@@ -46,6 +47,7 @@ pub struct Request {
 
 /// A text that a middleware adds to a request beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Context {
     /// Its source, such as `retrieval:notes.md`.
     pub from: String,
@@ -55,11 +57,26 @@ pub struct Context {
 
 /// A skill whose instructions are in the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SkillInHistory {
     /// The id of the call whose result they are.
     pub call_id: String,
     /// The skill, as it was disclosed.
     pub offer: Arc<Offer>,
+}
+
+impl Context {
+    /// Creates a text from a source.
+    pub fn new(from: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { from: from.into(), text: text.into() }
+    }
+}
+
+impl SkillInHistory {
+    /// Creates a skill whose instructions are the result of a call.
+    pub fn new(call_id: impl Into<String>, offer: impl Into<Arc<Offer>>) -> Self {
+        Self { call_id: call_id.into(), offer: offer.into() }
+    }
 }
 
 /// A turn: from a request to its answer.
@@ -246,7 +263,7 @@ impl Request {
 
     /// Returns the definitions of the tools. A tool keeps the same description throughout a
     /// session, so that the provider can cache everything before the conversation.
-    pub fn offered(&self) -> Vec<ToolDefinition> {
+    pub fn tool_definitions(&self) -> Vec<ToolDefinition> {
         let described = self.turn.session.keep(DescribedTools::default);
         let mut described = lock(&described.0);
         let described: &mut Vec<(Arc<dyn Tool>, ToolDefinition)> = &mut described;
@@ -266,7 +283,7 @@ impl Request {
     }
 
     /// Returns the complete prompt: with the tools, and the context before the request.
-    pub fn filled(&self) -> Prompt {
+    pub fn complete_prompt(&self) -> Prompt {
         self.filled_by(None::<fn(usize, &mut Message)>)
     }
 
@@ -277,7 +294,7 @@ impl Request {
             let history = Arc::make_mut(&mut prompt.history).iter_mut();
             history.enumerate().for_each(|(at, it)| mark(at, it));
         }
-        prompt.tools = self.offered().iter().map(|it| json!(it)).collect();
+        prompt.tools = self.tool_definitions().iter().map(|it| json!(it)).collect();
         prompt.marker = self.has_texts().then(|| self.turn.session.marker());
         if self.context.is_empty() {
             return prompt;
@@ -309,12 +326,12 @@ impl Request {
     /// Sends the request to the model.
     pub(crate) async fn ask(self, model: &dyn Model) -> Result<ChatResponse, TurnError> {
         let turn = self.turn.clone();
-        let tools = self.offered();
+        let tools = self.tool_definitions();
         turn.offer(&self.tools);
         let (max_output, temperature) = (self.max_output, self.temperature);
         let mut messages = match self.fitted {
             Some(fitted) => fitted.messages,
-            None => self.filled().whole(),
+            None => self.complete_prompt().whole(),
         };
         let Prompt { skills, catalog, .. } = self.prompt;
         // A reply may be empty, but most providers reject empty messages.

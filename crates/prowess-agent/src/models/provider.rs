@@ -32,6 +32,7 @@ macro_rules! providers {
     ($($(#[doc = $doc:literal])+ $provider:ident: $row:expr,)+) => {
         /// The API a model is asked with.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum ModelProvider {
             $($(#[doc = $doc])+ $provider,)+
         }

@@ -13,7 +13,7 @@ use std::{
 use futures_util::FutureExt as _;
 use prowess::{
     Activate, Call, Cataloging, Library, Marker, Match, Matching, Memory, Message, Options, Role,
-    Scope, Strategy, Thresholds, Tier,
+    Scope, Strategy, Thresholds,
 };
 use prowess_agent::{
     Agent, AgentAnswer, AgentBuilder, CallFuture, ChatRequest, ChatResponse, EventKind, Middleware,
@@ -549,8 +549,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
     impl Activate for OnMondays {
         fn activate<'lib>(&self, library: &'lib Library, request: &str) -> Vec<Match<'lib>> {
             let skill = library.get("invoice").filter(|_| request.contains("Monday"));
-            let sure = |skill| Match { skill, confidence: 1.0, score: 0.0, tier: Tier::Evidence };
-            skill.map(sure).into_iter().collect()
+            skill.map(|it| Match::new(it, 1.0)).into_iter().collect()
         }
     }
 
@@ -1796,8 +1795,9 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let one = Sample::says("one", "1");
         let plan = Arc::new(Sample::new("skill_release", |_| {
             let params = json!({"n": 1}).as_object().unwrap().clone();
-            let step = PlanStep { step: 1, tool: "one".to_owned(), params, unfilled: Vec::new() };
-            Outcome { plan: Some(vec![step]), ..Outcome::new(OutcomeStatus::Ok) }
+            let mut outcome = Outcome::new(OutcomeStatus::Ok);
+            outcome.plan = Some(vec![PlanStep::new(1, "one", params)]);
+            outcome
         }));
         let (agent, model) =
             agent(ScriptedModel::new().calls("skill_release", json!({})).says("done"));

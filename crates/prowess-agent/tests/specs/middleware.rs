@@ -512,14 +512,11 @@ mod what_is_told_fits_into_the_window {
                 let role = if number % 2 == 0 { Role::Assistant } else { Role::User };
                 session.push(talk(role, number)).unwrap();
             }
-            let told = SkillInHistory {
-                call_id: "c1".into(),
-                offer: Offer {
-                    contents: vec![(Level::Full, "BREW slowly".into())],
-                    ..offer("brew", Priority::Inactive, 0)
-                }
-                .into(),
+            let brew = Offer {
+                contents: vec![(Level::Full, "BREW slowly".into())],
+                ..offer("brew", Priority::Inactive, 0)
             };
+            let told = SkillInHistory::new("c1", brew);
             let model = Fake::saying("Well.");
             let agent = Agent::new(model.clone())
                 .with(Change::new(move |it| it.skills_in_history.push(told.clone())))

@@ -79,9 +79,8 @@ fn question_with_tool() -> ChatRequest {
         "required": ["city"],
         "additionalProperties": false,
     });
-    let name = "weather".to_owned();
-    let description = "Tells the weather".to_owned();
-    ChatRequest { tools: vec![ToolDefinition { name, description, input_schema }], ..question() }
+    let tool = ToolDefinition::new("weather", "Tells the weather", input_schema);
+    ChatRequest { tools: vec![tool], ..question() }
 }
 
 /// Returns an answer with reasoning, text, and two tool calls.

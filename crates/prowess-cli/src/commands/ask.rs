@@ -10,6 +10,7 @@ use prowess_runtime::Launcher;
 use serde_json::{Value as Json, json};
 
 use super::{chat, count, prompt};
+use crate::sys::has_input;
 use crate::{
     ExitStatus,
     agent::{AgentArgs, DryRunModel},
@@ -108,10 +109,7 @@ impl Args {
     fn ignores_stdin(&self) -> bool {
         let is_read =
             self.typed_request().is_none_or(|it| it == "-") || self.file.iter().any(|it| it == "-");
-        let stdin = io::stdin();
-        !is_read
-            && !stdin.is_terminal()
-            && rustix::io::ioctl_fionread(&stdin).is_ok_and(|it| it > 0)
+        !is_read && !io::stdin().is_terminal() && has_input()
     }
 
     /// Returns the request on the command line.

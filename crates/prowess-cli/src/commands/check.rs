@@ -219,17 +219,15 @@ fn no_skill(path: &Path, paths: usize) -> CliError {
 fn add_dangers(checked: &mut CheckResult, profile: Profile) {
     let weight = rule("script-dangerous").and_then(|rule| Some((rule, rule.severity(profile)?)));
     let Some((rule, severity)) = weight else { return };
-    for CheckedScript { path, line, text } in &checked.scripts {
+    for CheckedScript { path, line, text, .. } in &checked.scripts {
         let Some(hazard) = lint(text) else { continue };
         let hint = "change the script; it is refused as it is";
         let excerpt =
             text.lines().nth(hazard.line.saturating_sub(1)).filter(|it| it.len() <= MAX_EXCERPT);
         let message = format!("the script {} (`{}`)", hazard.kind.description(), hazard.command);
-        let finding = Finding {
-            line: Some((line + hazard.line).saturating_sub(1)),
-            excerpt: excerpt.map(Into::into),
-            ..Finding::new(rule, severity, path, message, hint)
-        };
+        let mut finding = Finding::new(rule, severity, path, message, hint);
+        finding.line = Some((line + hazard.line).saturating_sub(1));
+        finding.excerpt = excerpt.map(Into::into);
         checked.findings.insert(
             checked
                 .findings

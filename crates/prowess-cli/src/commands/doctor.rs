@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use prowess::{
     CLIENTS, Checkup, Client, Directory, ExaminedSkill, Severity, Surroundings, client,
-    did_you_mean, examine, installed, nearest,
+    did_you_mean, examine, installed_clients, nearest,
 };
 use serde_json::Value as Json;
 
@@ -139,7 +139,7 @@ fn needs_of(skill: &ExaminedSkill, global: &Global) -> Option<SkillNeeds> {
 
 /// Returns the installed clients; all, with a note, if none is detected.
 fn installed_or_all(surroundings: &Surroundings, printer: &mut Printer) -> Vec<&'static Client> {
-    let installed = installed(surroundings);
+    let installed = installed_clients(surroundings);
     if !installed.is_empty() {
         return installed;
     }

@@ -1,5 +1,5 @@
 use std::{
-    env, fs, io,
+    env, io,
     path::{Path, PathBuf},
 };
 
@@ -140,7 +140,7 @@ fn record_files(
     times: &mut Vec<u64>,
 ) -> io::Result<()> {
     for (_, entry, migrated) in made {
-        let folder = fs::canonicalize(entry.folder.as_deref().unwrap_or(Path::new("")))?;
+        let folder = prowess::real_path(entry.folder.as_deref().unwrap_or(Path::new("")))?;
         for (path, bytes) in &migrated.files {
             let new_folders = new_parents + Path::new(path).components().count();
             times.push(history.keep_new(&folder.join(path), bytes, new_folders)?);
@@ -157,7 +157,7 @@ fn describe_removal(made: &[CreatedSkill], group: Option<&str>) -> String {
     };
     let project = env::current_dir().map(|it| trust::project_of(&it)).unwrap_or_default();
     let is_here = made.iter().all(|(_, entry, _): &CreatedSkill| {
-        let folder = entry.folder.as_deref().and_then(|it| fs::canonicalize(it).ok());
+        let folder = entry.folder.as_deref().and_then(|it| prowess::real_path(it).ok());
         folder.is_some_and(|it| it.starts_with(&project))
     });
     match is_here {

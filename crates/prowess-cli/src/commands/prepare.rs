@@ -165,7 +165,7 @@ struct PrepareTarget {
 /// Returns the needs of the scripts and servers of a skill.
 fn of_skill(skill: &Skill, config: &Config) -> Result<PrepareTarget, ScriptError> {
     let search = host::interpreters(config);
-    let SkillRecipes { recipes, errors } = SkillRecipes::of(skill, &search)?;
+    let SkillRecipes { recipes, errors, .. } = SkillRecipes::of(skill, &search)?;
     let mut wanted = PrepareTarget {
         name: skill.manifest.name.to_string(),
         key: "skill",
@@ -173,7 +173,7 @@ fn of_skill(skill: &Skill, config: &Config) -> Result<PrepareTarget, ScriptError
         recipes: recipes.into_iter().map(|it| it.1).collect(),
         errors: errors.iter().map(explain).collect(),
     };
-    for server in SkillServers::by(skill).servers {
+    for server in SkillServers::of(skill).servers {
         wanted.add(&server, config);
     }
     Ok(wanted)

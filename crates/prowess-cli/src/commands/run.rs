@@ -28,7 +28,6 @@ use prowess_runtime::{
 };
 use serde_json::{Value, json};
 use tokio::{
-    signal::unix::{SignalKind, signal},
     sync::{Notify, mpsc::unbounded_channel},
     time::{Instant, interval_at, sleep_until},
 };
@@ -36,6 +35,7 @@ use tokio::{
 use super::{count, disabled_outcome, tool, warn_about_fields};
 #[cfg(feature = "http")]
 use crate::preparing::{self, PrepareChoice, PrepareResult};
+use crate::sys::{SignalKind, signal};
 use crate::{
     ExitStatus,
     approver::approver,
@@ -342,12 +342,10 @@ async fn run_plan(
             ..Question::default()
         };
         if approver.ask(&question).await == ApproverReply::No {
-            let outcome = Outcome::bad(
-                OutcomeStatus::Refused,
-                "the plan was not run, because the answer was no",
-            );
-            let plan = Some(plan.to_vec());
-            return Ok(Some(Outcome { plan, ..outcome.hint("nothing was run") }));
+            let why = "the plan was not run, because the answer was no";
+            let mut outcome = Outcome::bad(OutcomeStatus::Refused, why).hint("nothing was run");
+            outcome.plan = Some(plan.to_vec());
+            return Ok(Some(outcome));
         }
         let mut printed = Ok(());
         let outcome = kit
@@ -375,8 +373,9 @@ async fn run_plan(
         _ = interrupt.recv() => "interrupted",
         _ = terminate.recv() => "terminated",
     };
-    let plan = Some(plan.to_vec());
-    Ok(Some(Outcome { plan, ..Outcome::bad(OutcomeStatus::Cancelled, why) }))
+    let mut outcome = Outcome::bad(OutcomeStatus::Cancelled, why);
+    outcome.plan = Some(plan.to_vec());
+    Ok(Some(outcome))
 }
 
 /// Prints the steps of a plan, one line each.
@@ -683,10 +682,11 @@ async fn run_task(
                 executor.attempt_script(script, args.script_arguments(), parameters, delivery).await
             }
         };
-        ended.map(|it| {
+        ended.map(|mut outcome| {
             let tool = format!("skill_{}", task.manifest.name);
-            authorizer.note_network(&tool, Some(&task.entry().manifest.name), &it);
-            Outcome { difference, ..it }
+            authorizer.note_network(&tool, Some(&task.entry().manifest.name), &outcome);
+            outcome.difference = difference;
+            outcome
         })
     };
     tokio::pin!(work);

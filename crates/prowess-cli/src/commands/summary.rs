@@ -7,13 +7,13 @@ mod screen;
 
 use std::{
     collections::BTreeSet,
-    env, fs,
+    env,
     path::{Path, PathBuf},
 };
 
 use anyhow::Result;
 use prowess::{
-    CLIENTS, Checkup, Client, NameToChange, Suggestion, Surroundings, examine, installed,
+    CLIENTS, Checkup, Client, NameToChange, Suggestion, Surroundings, examine, installed_clients,
     suggestions,
 };
 
@@ -58,7 +58,7 @@ struct Summary<'a> {
 impl Summary<'_> {
     /// Returns whether Prowess itself leaves out the skill in this file.
     fn is_left_out(&self, path: &Path) -> bool {
-        fs::canonicalize(path).is_ok_and(|it| self.left_out.contains(&it))
+        prowess::real_path(path).is_ok_and(|it| self.left_out.contains(&it))
     }
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
     let (surroundings, _) = surroundings(global, None)?;
     let mut others = configured_directories(global, printer)?;
     others.extend(surroundings.here().into_iter().filter(|it| it.path.exists()));
-    let detected = installed(&surroundings);
+    let detected = installed_clients(&surroundings);
     let is_detected = !detected.is_empty();
     let clients = if is_detected { detected } else { CLIENTS.iter().collect() };
     let mut checkup =
@@ -85,9 +85,10 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
     // That would be about all skills of a directory.
     suggested.retain(|it| !named.is_of_skills() || !matches!(it, Suggestion::Share { .. }));
     let suggested = suggested.iter().take(SUGGESTED);
-    let advice = suggested.map(|it| advise(it, &here, surroundings.home.as_deref())).collect();
+    let home = surroundings.home.as_deref();
+    let advice = suggested.filter_map(|it| advise(it, &here, home)).collect();
     let library = context::library_for_counting(global)?;
-    let left_out = library.left_out().iter().map(fs::canonicalize);
+    let left_out = library.left_out().iter().map(prowess::real_path);
     let left_out: Vec<PathBuf> = left_out.filter_map(Result::ok).collect();
     let shown: BTreeSet<usize> =
         checkup.locations.iter().flat_map(|it| it.skills.iter().copied()).collect();
@@ -118,7 +119,7 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
 }
 
 /// Returns the command of a suggestion, as it can be typed here.
-fn advise(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advice {
+fn advise(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Option<Advice> {
     let path = |it: &Path| shell_quote(&short_path(it, here, home));
     let paths = |all: &[&Path]| all.iter().map(|it| path(it)).collect::<Vec<_>>().join(" ");
     let (command, why) = match suggestion {
@@ -181,6 +182,7 @@ fn advise(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
                 format!("let {whom} load {}", count(*skills, "skill")),
             )
         }
+        _ => return None,
     };
-    Advice { command, why }
+    Some(Advice { command, why })
 }

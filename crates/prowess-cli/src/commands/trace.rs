@@ -1,5 +1,5 @@
 use std::{
-    fs::{self, File},
+    fs::File,
     io::Read as _,
     path::{Path, PathBuf},
 };
@@ -73,7 +73,9 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// Writes the page, but not over the trace.
 fn write(output: &Path, trace: &Path, page: &str) -> Result<()> {
-    if fs::canonicalize(output).is_ok_and(|it| fs::canonicalize(trace).is_ok_and(|own| own == it)) {
+    if prowess::real_path(output)
+        .is_ok_and(|it| prowess::real_path(trace).is_ok_and(|own| own == it))
+    {
         bail!("it is the trace itself");
     }
     write_page(output, page, Readers::Owner)

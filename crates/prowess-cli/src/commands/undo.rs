@@ -576,6 +576,7 @@ fn absolute(name: impl AsRef<Path>) -> PathBuf {
     let path = std::path::absolute(name).unwrap_or_else(|_| name.into());
     // A renamed folder does not exist any more.
     let mut above = path.ancestors().skip(1);
-    let real = above.find_map(|it| Some(it.canonicalize().ok()?.join(path.strip_prefix(it).ok()?)));
+    let real =
+        above.find_map(|it| Some(prowess::real_path(it).ok()?.join(path.strip_prefix(it).ok()?)));
     real.unwrap_or(path)
 }

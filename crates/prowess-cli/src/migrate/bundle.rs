@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use prowess::{Manifest, Profile, SizeLimits, parse, render, spec::SKILL_FILE};
 use prowess_runtime::sandbox::{Links, Root, RootError};
-use rustix::fs::FileType;
+use prowess_sandbox::FileType;
 use serde_json::{Map, Value as Json};
 
 use super::{

@@ -11,7 +11,7 @@ use prowess_runtime::{
     sandbox::{Links, Root},
     store::Files,
 };
-use rustix::fs::FileType;
+use prowess_sandbox::FileType;
 
 use super::{LostItem, MANIFEST, plugin::Plugin, secret::is_private_key};
 

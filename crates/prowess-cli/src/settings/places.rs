@@ -1,12 +1,9 @@
 //! The places of settings files.
 
-use std::{
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use prowess::spec::SKILL_FILE;
+use prowess_runtime::sys::{MetadataExt as _, user_id};
 
 /// The name of a settings file.
 pub(super) const NAME: &str = "prowess.toml";
@@ -55,7 +52,7 @@ impl Places {
         if let Some(file) = &self.only {
             return vec![file.clone()];
         }
-        let from = self.from.as_ref().and_then(|it| fs::canonicalize(it).ok());
+        let from = self.from.as_ref().and_then(|it| prowess::real_path(it).ok());
         let above = from.iter().flat_map(|it| it.ancestors()).map(|it| it.join(NAME));
         above.chain(self.user_file()).collect()
     }
@@ -77,7 +74,7 @@ impl Places {
 
 /// Returns the nearest settings file, here or above, that belongs to the user.
 fn nearest(from: &Path, ignored_files: &mut Vec<(PathBuf, &'static str)>) -> Option<PathBuf> {
-    let from = fs::canonicalize(from).ok()?;
+    let from = prowess::real_path(from).ok()?;
     let above: Vec<&Path> = from.ancestors().collect();
     // A file in a skill came with the skill, even if somebody works there.
     let names = [SKILL_FILE, "skill.md"];
@@ -107,7 +104,7 @@ fn exists(path: &Path) -> bool {
 /// Returns whether a file belongs to the user, or to the system. Anybody can put one into a
 /// directory such as `/tmp`.
 fn is_own(file: &Path) -> bool {
-    let own = [rustix::process::geteuid().as_raw(), 0];
+    let own = [user_id(), 0];
     file.symlink_metadata().is_ok_and(|it| own.contains(&it.uid()))
 }
 

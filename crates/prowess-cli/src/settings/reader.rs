@@ -1,19 +1,15 @@
 //! Reads a settings file: values go to their slots, problems are recorded with their line.
 
 use std::{
-    fs::File,
-    io::Read as _,
+    io::{self, Read as _},
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use prowess::{did_you_mean, nearest};
+use prowess_runtime::sys::open_no_wait;
 use prowess_runtime::{ApprovalStore, approval::settings_digest};
-use rustix::{
-    fs::{Mode, OFlags},
-    io::Errno,
-};
 use toml_edit::{Document, Item, TableLike};
 
 use super::{
@@ -227,10 +223,11 @@ fn join_quoted(words: &[&str]) -> String {
 
 /// Reads a regular file; does not wait for a pipe.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        Err(Errno::NOENT) => return Err("there is no such file".to_owned()),
+    let file = match open_no_wait(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err("there is no such file".to_owned());
+        }
         Err(error) => return Err(format!("the settings cannot be read: {error}")),
     };
     let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! The kinds of values: how each is written and shown.
 
 use std::{
-    fmt, fs,
+    fmt,
     num::{NonZeroU64, NonZeroUsize},
     path::{Component, Path, PathBuf},
     time::Duration,
@@ -652,10 +652,10 @@ impl Value for PathBuf {
 /// Returns whether a path is in a directory after links are resolved; for a missing file, its
 /// existing parents are resolved.
 fn is_inside(path: &Path, directory: &Path) -> bool {
-    let resolved = match fs::canonicalize(path) {
+    let resolved = match prowess::real_path(path) {
         Ok(path) => Some(path),
         Err(_) if path.components().any(|it| it == Component::ParentDir) => None,
-        Err(_) => path.ancestors().find_map(|it| fs::canonicalize(it).ok()),
+        Err(_) => path.ancestors().find_map(|it| prowess::real_path(it).ok()),
     };
     resolved.is_some_and(|it| it.starts_with(directory))
 }
@@ -921,7 +921,7 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
         }
         (Some(wide), Some(narrow)) if key == "policy.roots" => {
             let wide = Path::new(wide);
-            is_inside(Path::new(narrow), &fs::canonicalize(wide).unwrap_or(wide.to_owned()))
+            is_inside(Path::new(narrow), &prowess::real_path(wide).unwrap_or(wide.to_owned()))
         }
         (Some(wide), Some(narrow)) if ["policy.hosts", "policy.script_hosts"].contains(&key) => {
             covers_host(wide, narrow)

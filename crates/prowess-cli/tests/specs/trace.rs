@@ -66,12 +66,12 @@ impl Middleware for Shows {
 
     fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         let turn = request.turn.clone();
-        let score = |name: &str, confidence, level: Option<&str>, why: &str| SkillScore {
-            name: name.to_owned(),
-            confidence,
-            level: level.map(str::to_owned),
-            why: vec![why.to_owned()],
-            carried: name == "binoculars",
+        let score = |name: &str, confidence, level: Option<&str>, why: &str| {
+            let mut score = SkillScore::new(name, confidence);
+            score.level = level.map(str::to_owned);
+            score.why = vec![why.to_owned()];
+            score.carried = name == "binoculars";
+            score
         };
         if turn.steps() == 0 {
             turn.note(EventKind::Discovered { skills: 3, findings: vec!["a finding".to_owned()] });

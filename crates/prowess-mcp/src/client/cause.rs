@@ -15,7 +15,7 @@ use prowess_runtime::{
     policy::is_protected,
     secret::{KnownSecrets, holds_secrets},
 };
-use prowess_sandbox::{CapturedText, Job, Network, ScriptConnection, is_of_system};
+use prowess_sandbox::{Job, Network, ScriptConnection, is_of_system};
 
 /// The permissions of a server, and the place of its entry.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl ServerPermissions {
     }
 
     /// Adds the last output of the server to an outcome, with a hint.
-    pub(super) fn explain(&self, outcome: Outcome) -> Outcome {
+    pub(super) fn explain(&self, mut outcome: Outcome) -> Outcome {
         let printed = outcome.stderr.as_ref().map(|it| &*it.text).unwrap_or_default();
         let printed = without_sequences(printed);
         let printed = self.secrets.mask(&printed);
@@ -158,8 +158,12 @@ impl ServerPermissions {
             )
         });
         let text = last_lines(&printed);
-        let stderr = outcome.stderr.as_ref().map(|it| CapturedText { text, cut: it.cut });
-        Outcome { hint: Some(hint), stderr: stderr.filter(|it| !it.text.is_empty()), ..outcome }
+        outcome.hint = Some(hint);
+        outcome.stderr = outcome.stderr.filter(|_| !text.is_empty());
+        if let Some(stderr) = &mut outcome.stderr {
+            stderr.text = text;
+        }
+        outcome
     }
 
     /// Returns the number of refused connections so far.
@@ -258,7 +262,7 @@ impl ServerPermissions {
         if let Ok(own) = path.strip_prefix(&self.work) {
             let is_at_home = self.home.as_ref().is_some_and(|it| it.join(own).exists());
             let is_own = own.as_os_str().is_empty() || !is_at_home;
-            let real = self.home.as_ref().and_then(|it| fs::canonicalize(it.join(own)).ok());
+            let real = self.home.as_ref().and_then(|it| prowess::real_path(it.join(own)).ok());
             return (!is_own).then(|| {
                 if let Some(why) = real.and_then(|it| self.why_not_suggested(&it, "read")) {
                     return format!("it tried to open `~/{}`, {why}", own.display());
@@ -270,7 +274,7 @@ impl ServerPermissions {
                 format!("it looked for `~/{own}` in its home directory, which is empty in the sandbox: use the absolute path in `args` or `env`, and add it to `read` in {}", self.entry)
             });
         }
-        let real = fs::canonicalize(path).ok()?;
+        let real = prowess::real_path(path).ok()?;
         if is_of_system(&real)
             || self.reads.iter().chain(&self.writes).any(|it: &PathBuf| real.starts_with(it))
         {
@@ -287,7 +291,7 @@ impl ServerPermissions {
     fn explain_unwritable(&self, path: &Path) -> Option<String> {
         let folder = if path.is_dir() { path } else { path.parent()? };
         let folder = folder.ancestors().find(|it| it.is_dir())?;
-        let real = fs::canonicalize(folder).ok()?;
+        let real = prowess::real_path(folder).ok()?;
         if is_of_system(&real) || real.components().count() <= 2 {
             return None;
         }
@@ -389,7 +393,7 @@ impl ServerPermissions {
 
 /// Returns the path with all links resolved; unchanged if it cannot be resolved.
 fn real_path(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    prowess::real_path(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Detects a missing module.
@@ -470,6 +474,8 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use prowess_sandbox::CapturedText;
+
     use super::*;
 
     fn permissions(home: &Path) -> ServerPermissions {
@@ -494,7 +500,7 @@ mod tests {
     #[test]
     fn an_error_message_leads_to_the_key_that_helps() {
         let home = tempfile::tempdir().unwrap();
-        let home = fs::canonicalize(home.path()).unwrap();
+        let home = prowess::real_path(home.path()).unwrap();
         let own_folders = [".ssh", ".aws", ".gnupg", ".mozilla/firefox", ".config/prowess"];
         let folders = ["given", "notes", "app", ".config/app", ".local/state", "state/inside"];
         for folder in folders.into_iter().chain(own_folders) {
@@ -612,10 +618,8 @@ mod tests {
             "{flood}\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}end\u{202e}\u{200b}\r\n\u{9b}2Jkey hunter2-hunter2\n{}",
             "x".repeat(5000)
         );
-        let outcome = Outcome {
-            stderr: Some(CapturedText { text, cut: 0 }),
-            ..Outcome::new(OutcomeStatus::Failed)
-        };
+        let mut outcome = Outcome::new(OutcomeStatus::Failed);
+        outcome.stderr.insert(CapturedText::default()).text = text;
         let said = own.explain(outcome).stderr.unwrap().text;
         assert_eq!(said.lines().count(), LINES);
         assert!(said.contains("\nred end\nkey [masked]\n"), "{said:?}");

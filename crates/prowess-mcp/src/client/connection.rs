@@ -7,6 +7,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use prowess_sandbox::ProgramStream;
 use rmcp::{
     ClientHandler, Peer, RoleClient,
     model::{
@@ -21,7 +22,7 @@ use rmcp::{
     },
 };
 use serde_json::{Map, Value, json};
-use tokio::{io::BufReader, net::UnixStream, task::JoinHandle};
+use tokio::{io::BufReader, task::JoinHandle};
 
 #[cfg(feature = "http")]
 use super::remote::Remote;
@@ -31,6 +32,7 @@ use super::{
     monitor::TrafficMonitor,
     pipe::{BoundedReader, Pipe},
 };
+use crate::sys::split;
 
 pub(super) use rmcp::model::{
     CallToolResult, ContentBlock, ResourceContents, Tool as ToolDescription,
@@ -54,7 +56,7 @@ pub(super) struct Caller {
 /// The connection to a server.
 pub(super) enum Channel {
     /// The input and output of a program.
-    Stream(UnixStream),
+    Stream(ProgramStream),
     #[cfg(feature = "http")]
     /// HTTP requests.
     Remote(Box<Remote>),
@@ -77,7 +79,7 @@ impl Connection {
         let handler = Handler { monitor: monitor.clone() };
         let served = match channel {
             Channel::Stream(stream) => {
-                let (read, write) = stream.into_split();
+                let (read, write) = split(stream);
                 let read = BufReader::new(BoundedReader { read, monitor: monitor.clone() });
                 let monitor = monitor.clone();
                 let mut pipe = Pipe { read, write, line: Vec::new(), late: None, monitor };
@@ -378,6 +380,8 @@ impl ClientHandler for Handler {
     }
 }
 
+// The sandbox uses sockets on Unix alone.
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
@@ -386,7 +390,7 @@ mod tests {
 
     /// Simulates a program that delays its answer to the first request until the second one, and
     /// then answers in order. With `knows` it only supports 2026-07-28.
-    async fn answer_late(stream: UnixStream, knows: bool) {
+    async fn answer_late(stream: ProgramStream, knows: bool) {
         let (read, mut write) = stream.into_split();
         let mut lines = BufReader::new(read).lines();
         let mut held: Vec<Value> = Vec::new();
@@ -429,7 +433,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_nobody_waits_for_any_more_is_dropped() {
         for knows in [false, true] {
-            let (own, other) = UnixStream::pair().unwrap();
+            let (own, other) = tokio::net::UnixStream::pair().unwrap();
             let server = tokio::spawn(answer_late(other, knows));
             let monitor = Arc::new(TrafficMonitor::default());
             let client = Connection::connect(Channel::Stream(own), Duration::ZERO, monitor);

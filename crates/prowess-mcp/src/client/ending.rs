@@ -36,13 +36,14 @@ impl Process {
 }
 
 /// Adds to an outcome that the output of a server is not JSON-RPC, with the first line of it.
-fn not_json_rpc(line: &str, outcome: Outcome) -> Outcome {
+fn not_json_rpc(line: &str, mut outcome: Outcome) -> Outcome {
     let line = one_line(&without_sequences(line)).replace('`', "'");
     let line = shorten(&line, LENGTH);
     let before = outcome.message.as_deref().unwrap_or_default();
     let message = format!("{before}; its output is not JSON-RPC, and begins with `{line}`");
     let hint = "an MCP server may only write messages to standard output; logs belong to standard error, and some servers need an argument such as `stdio`";
-    Outcome { message: Some(message), hint: Some(hint.to_owned()), ..outcome }
+    outcome.message = Some(message);
+    outcome.hint(hint)
 }
 
 /// Returns the outcome for a server that does not answer as expected.
@@ -70,9 +71,13 @@ pub(super) async fn explain_failure(
 }
 
 /// Describes how a server ended.
-fn describe_end(server: &str, ended: Outcome) -> Outcome {
+fn describe_end(server: &str, mut ended: Outcome) -> Outcome {
     let how = ended.message.as_deref().unwrap_or("exited with code 0");
-    let status = if ended.is_ok() { OutcomeStatus::Failed } else { ended.status };
-    let message = format!("the server `{server}` has ended: {how}");
-    Outcome { status, message: Some(message), files: Vec::new(), stdout: None, ..ended }
+    ended.message = Some(format!("the server `{server}` has ended: {how}"));
+    if ended.is_ok() {
+        ended.status = OutcomeStatus::Failed;
+    }
+    ended.files.clear();
+    ended.stdout = None;
+    ended
 }

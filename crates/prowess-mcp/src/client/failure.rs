@@ -31,8 +31,9 @@ impl ConnectionFailure {
     /// Converts it to the outcome of a request to a server.
     pub(super) fn outcome(self, server: &str) -> Outcome {
         let Self { status, message, hint } = self;
-        let outcome =
+        let mut outcome =
             Outcome::bad(status, format!("the server `{server}` cannot be asked: {message}"));
-        Outcome { hint: hint.map(Cow::into_owned), ..outcome }
+        outcome.hint = hint.map(Cow::into_owned);
+        outcome
     }
 }

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Component, Path, PathBuf},
 };
 
@@ -157,7 +156,7 @@ impl McpLauncher {
     ) -> Result<Job, Box<Outcome>> {
         // Environments are withheld from all, but a server can read its own.
         if let Some(store) = self.environments.as_ref().filter(|_| command.prepared.is_some()) {
-            let root = fs::canonicalize(store.root()).unwrap_or_else(|_| store.root().to_owned());
+            let root = prowess::real_path(store.root()).unwrap_or_else(|_| store.root().to_owned());
             if let Some(writes) = store.reached_by(&files.writes) {
                 let (writes, root) = (writes.display(), root.display());
                 let why = format!(
@@ -383,14 +382,14 @@ fn expand_texts(
 
 /// Whether a path is in a directory after links are resolved.
 fn is_really_in(path: &Path, directory: &Path) -> bool {
-    let (path, directory) = (fs::canonicalize(path).ok(), fs::canonicalize(directory).ok());
+    let (path, directory) = (prowess::real_path(path).ok(), prowess::real_path(directory).ok());
     path.zip(directory).is_some_and(|(path, directory)| path.starts_with(directory))
 }
 
 /// Whether a directory only contains an interpreter that a version manager has installed.
 fn is_installation(path: &Path, home: Option<&Path>) -> bool {
-    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let Some(home) = home.and_then(|it| fs::canonicalize(it).ok()) else { return false };
+    let real = prowess::real_path(path).unwrap_or_else(|_| path.to_owned());
+    let Some(home) = home.and_then(|it| prowess::real_path(it).ok()) else { return false };
     let mut folders = INSTALLATIONS.iter().map(|it| home.join(it));
     folders.any(|it| real.starts_with(&it) && real != it)
 }

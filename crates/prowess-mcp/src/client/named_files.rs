@@ -1,9 +1,6 @@
 //! The files of a project that the entry of a server names.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use prowess_runtime::{Outcome, OutcomeStatus, text::file_digest};
 
@@ -16,14 +13,14 @@ pub(super) fn named_files(
     settings: &Path,
 ) -> Result<Vec<(PathBuf, String)>, Box<Outcome>> {
     let folder = settings.parent().unwrap_or(Path::new("."));
-    let Ok(project) = fs::canonicalize(folder) else { return Ok(Vec::new()) };
+    let Ok(project) = prowess::real_path(folder) else { return Ok(Vec::new()) };
     let words = [&program.command].into_iter().chain(&program.arguments);
     let mut named: Vec<(PathBuf, String)> = Vec::new();
     for word in words {
         // An option may hold a path: `--require=./hook.js`.
         let paths = [Some(&**word), word.split_once('=').map(|it| it.1)];
         for path in paths.into_iter().flatten() {
-            let Ok(path) = fs::canonicalize(project.join(&program.directory).join(path)) else {
+            let Ok(path) = prowess::real_path(project.join(&program.directory).join(path)) else {
                 continue;
             };
             if !path.starts_with(&project) || !path.is_file() {

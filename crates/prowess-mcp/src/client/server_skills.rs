@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use prowess::{Library, Memory, Options, Scope, Thresholds, defused, matches};
+use prowess::{Library, Memory, Options, Scope, Thresholds, escape_tags, matches};
 use prowess_runtime::{
     Action, Outcome, OutcomeStatus, Tool,
     outcome::{FoundSkill, FoundSkills},
@@ -95,14 +95,11 @@ impl ServerSkills {
         let skills = self
             .matches(query, FOUND)
             .into_iter()
-            .map(|(skill, confidence): (RemoteSkill, f64)| FoundSkill {
-                name: skill.address,
-                description: skill.description,
-                confidence: (confidence * 100.0).round() / 100.0,
-                level: thresholds.level(confidence).as_str().to_owned(),
+            .map(|(it, confidence): (RemoteSkill, f64)| {
+                FoundSkill::new(it.address, it.description, confidence, thresholds)
             })
             .collect();
-        Outcome::ok(json!(FoundSkills { skills, total: self.offered().skills().len() }))
+        Outcome::ok(json!(FoundSkills::new(skills, self.offered().skills().len())))
     }
 
     async fn activate(&self, skill: RemoteSkill) -> Outcome {
@@ -222,7 +219,7 @@ impl OfferedLibrary {
     fn new(source: &Source, mut skills: RemoteSkills) -> Arc<Self> {
         skills.skills.retain(|it| !it.hides_from_models() && !source.authorizer.denies(it));
         for skill in &mut skills.skills {
-            skill.description = defused(&skill.description).into_owned();
+            skill.description = escape_tags(&skill.description).into_owned();
         }
         Arc::new(Self { skills, index: OnceLock::new() })
     }

@@ -48,9 +48,9 @@ struct ServerOrigin {
 
 impl McpLauncher {
     /// Reads the servers that a skill configures.
-    pub async fn described(&self, skill: &Skill) -> SkillServers {
+    pub async fn servers_of(&self, skill: &Skill) -> SkillServers {
         let skill = skill.clone();
-        spawn_blocking(move || SkillServers::by(&skill)).await.unwrap_or_default()
+        spawn_blocking(move || SkillServers::of(&skill)).await.unwrap_or_default()
     }
 
     /// Starts a server of a skill, once it is authorized. Its tools use `name`, so that servers of
@@ -220,7 +220,7 @@ impl McpLauncher {
         let (connection, listed) = match timeout(self.patience.start, opened).await {
             Ok(Ok(opened)) => opened,
             failed => {
-                let outcome = match failed {
+                let mut outcome = match failed {
                     Ok(Err(failure)) => explain_failure(server, failure, process.as_ref()).await,
                     _ => {
                         let seconds = self.patience.start.as_secs_f64();
@@ -230,14 +230,12 @@ impl McpLauncher {
                     }
                 };
                 // Its output is complete once it has ended.
-                let outcome = match (running, process, &outcome.stderr) {
-                    (Some(running), Some(process), None) => {
-                        let ended = running.stop(self.patience.stop).await;
-                        let Outcome { stderr, network, denied, .. } = ended.into();
-                        process.explain(Outcome { stderr, network, denied, ..outcome })
-                    }
-                    _ => outcome,
-                };
+                if let (Some(running), Some(process), None) = (running, process, &outcome.stderr) {
+                    let ended = Outcome::from(running.stop(self.patience.stop).await);
+                    (outcome.stderr, outcome.network) = (ended.stderr, ended.network);
+                    outcome.denied = ended.denied;
+                    outcome = process.explain(outcome);
+                }
                 if let Some(said) = changes(watch.as_ref(), server, &self.authorizer, &prefix).await
                 {
                     self.authorizer.warn(said);

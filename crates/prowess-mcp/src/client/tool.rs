@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, sync::atomic::Ordering};
 
-use prowess::{defused, visible};
+use prowess::{escape_tags, visible};
 use prowess_runtime::{
     Action, Outcome, OutcomeStatus, Tool, parameters::check_schema, tool::ToolFuture,
 };
@@ -111,11 +111,12 @@ impl ServerTool {
         };
         self.source.was_called.store(true, Ordering::Relaxed);
         let before = process.as_ref().map_or(0, |it| it.permissions.refusals());
-        let helped = |outcome: Outcome| {
+        let helped = |mut outcome: Outcome| {
             let message = outcome.message.as_deref().filter(|_| !outcome.is_ok());
             let hint = process.as_ref().zip(message);
             let hint = hint.and_then(|(it, message)| it.permissions.hint(message, before));
-            Outcome { hint: outcome.hint.or(hint), ..outcome }
+            outcome.hint = outcome.hint.or(hint);
+            outcome
         };
         match timeout(*patience, caller.call(&self.own_name, input)).await {
             Ok(Ok(result)) => helped(outcome(result)),
@@ -180,8 +181,9 @@ fn outcome(result: CallToolResult) -> Outcome {
         .for_each(|it| rewrite_strings(it, |_| true, |it| visible(it).into_owned()));
     if is_error == Some(true) {
         let message = if text.is_empty() { "the tool failed without a message" } else { &text };
-        let outcome = Outcome::bad(OutcomeStatus::Failed, shorten(message, MESSAGE));
-        return Outcome { output: structured, ..outcome };
+        let mut outcome = Outcome::bad(OutcomeStatus::Failed, shorten(message, MESSAGE));
+        outcome.output = structured;
+        return outcome;
     }
     Outcome::ok(match structured {
         None => Value::String(text),
@@ -219,7 +221,7 @@ fn format_content(content: &ContentBlock) -> String {
 
 /// Sanitizes a text of a server for a model.
 fn sanitize(text: &str) -> String {
-    defused(&visible(text)).into_owned()
+    escape_tags(&visible(text)).into_owned()
 }
 
 /// Rewrites the strings of a value below certain keys, at any depth.

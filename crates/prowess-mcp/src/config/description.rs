@@ -3,8 +3,7 @@
 use std::{collections::BTreeMap, io::Read as _, path::Path};
 
 use prowess::Skill;
-use prowess_sandbox::{Links, Root, RootError};
-use rustix::fs::FileType;
+use prowess_sandbox::{FileType, Links, Root, RootError};
 use serde_json::{Map, Value};
 
 use super::{oauth_settings::OauthSettings, package_command::PackageCommand};
@@ -28,7 +27,7 @@ pub enum Transport {
 }
 
 /// A server that is a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerProgram {
     /// The program: a name on the search path, or a path within the skill's folder.
     pub command: String,
@@ -47,7 +46,7 @@ pub struct ServerProgram {
 }
 
 /// A remote server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerAddress {
     /// Its URL.
     pub url: String,
@@ -59,6 +58,7 @@ pub struct ServerAddress {
 
 /// All servers of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SkillServers {
     /// The valid ones.
     pub servers: Vec<McpServerConfig>,
@@ -99,7 +99,7 @@ const ADDRESSES: &[&str] = &["url", "httpUrl", "serverUrl"];
 
 impl SkillServers {
     /// Reads the servers that a skill configures.
-    pub fn by(skill: &Skill) -> Self {
+    pub fn of(skill: &Skill) -> Self {
         let mut described = Self::default();
         for (file, read) in documents(skill) {
             match read {

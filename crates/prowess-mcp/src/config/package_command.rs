@@ -9,6 +9,7 @@ use prowess_runtime::{
 
 /// A command that downloads packages and runs a program of theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PackageCommand {
     /// The ecosystem of the packages.
     pub ecosystem: Ecosystem,
@@ -24,6 +25,7 @@ pub struct PackageCommand {
 
 /// A command that runs in the virtual environment of a project, like `uv run`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProjectCommand {
     /// The directory of the project; by default the working directory of the command.
     pub directory: String,

@@ -195,9 +195,7 @@ impl RequestHandler {
         patience: Duration,
     ) {
         let _ = client.set_nodelay(true);
-        // A client that reads nothing, or is gone, is disconnected.
-        let limit = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
-        let _ = rustix::net::sockopt::set_tcp_user_timeout(&client, limit);
+        limit_unread(&client, patience);
         let stopped = self.service.config.cancellation_token.clone();
         let answer = service_fn(move |request| {
             let handler = self.clone();
@@ -334,6 +332,17 @@ impl RequestHandler {
         Ok(message.into())
     }
 }
+
+/// Disconnects a client that reads nothing, or is gone, after this time.
+#[cfg(target_os = "linux")]
+fn limit_unread(client: &TcpStream, patience: Duration) {
+    let limit = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(client, limit);
+}
+
+/// Leaves it to the system when a client that reads nothing, or is gone, is disconnected.
+#[cfg(not(target_os = "linux"))]
+fn limit_unread(_: &TcpStream, _: Duration) {}
 
 /// Returns the session id of a request or an answer.
 fn session(headers: &HeaderMap) -> Option<&str> {

@@ -48,7 +48,7 @@ pub(crate) fn get(
         ErrorData::internal_error(served.hide_folder(Some(skill), message), None)
     };
     // Exactly the text that is checked is disclosed.
-    let held = skill.holding(&skill.instructions().map_err(unreadable)?);
+    let held = skill.with_instructions(&skill.instructions().map_err(unreadable)?);
     if let Some(refusal) = served.toolbox.authorizer().why_withheld(&held) {
         return Err(ErrorData::invalid_params(error_text(&refusal), None));
     }

@@ -74,7 +74,7 @@ impl PublishableSkill {
             return Err(NotPublishable::Renamed(name.to_owned()));
         }
         check_fields(&frontmatter)?;
-        let skill = skill.relisted();
+        let skill = skill.with_current_resources();
         let files = files(&skill, authorizer);
         if files.len() >= MAX_FILES {
             return Err(NotPublishable::TooMany);

@@ -107,7 +107,7 @@ impl Default for ServeOptions {
 /// Removes the folder of a skill from a text: as configured, as on disk, and as its links resolve.
 fn without_folder(skill: &Skill, text: String) -> String {
     let absolute = skill.absolute_folder();
-    let real = absolute.as_ref().and_then(|it| std::fs::canonicalize(it).ok());
+    let real = absolute.as_ref().and_then(|it| prowess::real_path(it).ok());
     let folders = [real.as_deref(), absolute.as_deref(), Some(skill.folder())];
     let folders = folders.into_iter().flatten().filter(|it| it.is_absolute());
     folders.fold(text, |text, folder| relative_to(&text, folder))

@@ -22,7 +22,6 @@ use rmcp::{
         io::{StdioReader, StdioWriter, stdio_pipes},
     },
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     sync::{Notify, mpsc},
@@ -30,7 +29,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::server::{frame, skill_server::SkillServer};
+use crate::{
+    server::{frame, skill_server::SkillServer},
+    sys::is_output_closed,
+};
 
 /// The maximum number of concurrent requests.
 const AT_ONCE: usize = 64;
@@ -361,13 +363,4 @@ fn begins_conversation(message: &ClientJsonRpcMessage) -> bool {
                     .is_some_and(|it| ProtocolVersion::KNOWN_VERSIONS.contains(&it))
         }
     }
-}
-
-/// Whether the reader of our output is gone.
-fn is_output_closed() -> bool {
-    let stdout = io::stdout();
-    let mut output = [PollFd::new(&stdout, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut output, Some(&now)).is_ok()
-        && output[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL)
 }

@@ -141,7 +141,7 @@ pub(crate) fn error_text(outcome: &Outcome) -> String {
 }
 
 /// Returns the matching skills, one per line, and their number.
-fn list_matches(FoundSkills { skills, total }: &FoundSkills, marker: &Marker) -> String {
+fn list_matches(FoundSkills { skills, total, .. }: &FoundSkills, marker: &Marker) -> String {
     let text = match (skills.first(), total) {
         (_, 0) => return "There are no skills.".to_owned(),
         (None, _) => return format!("None of the {total} skills matches. Try other words."),

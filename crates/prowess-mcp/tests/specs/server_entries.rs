@@ -302,7 +302,7 @@ mod a_server_is_given_what_its_entry_names {
             .with_directory(fs::canonicalize(world.path("project")).unwrap());
         let skill = library.get("tool").unwrap();
         let server = stage.runtime.block_on(async {
-            let described = launcher.described(skill).await;
+            let described = launcher.servers_of(skill).await;
             assert_eq!(described.faults, [""; 0]);
             launcher.start(skill, &described.servers[0], "x", &[]).await.unwrap()
         });

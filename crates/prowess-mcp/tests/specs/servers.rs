@@ -71,7 +71,7 @@ mod a_skill_describes_its_servers {
             .file("mcp/notes.txt", "five")
             .file("mcp/remote.json", kinds)
             .file("mcp/sole.json", json!({"url": url}));
-        let SkillServers { servers, faults } = stage.described();
+        let SkillServers { servers, faults, .. } = stage.described();
         assert_eq!(faults, [""; 0]);
         let names: Vec<&str> = servers.iter().map(|it| &*it.name).collect();
         assert_eq!(names, ["all", "one", "two", "three", "four", "six", "seven", "eight", "sole"]);
@@ -127,7 +127,7 @@ mod a_skill_describes_its_servers {
         std::os::unix::fs::symlink("/etc/passwd", world.path("skills/notes/mcp/h.json")).unwrap();
         let fifo = Command::new("mkfifo").arg(world.path("skills/notes/mcp/i.json")).status();
         assert!(fifo.unwrap().success());
-        let SkillServers { servers, faults } = stage.described();
+        let SkillServers { servers, faults, .. } = stage.described();
         assert_eq!(servers.len(), 16, "{servers:?}");
         assert_eq!((&*servers[0].name, &*servers[1].name), ("good", "Good!"));
         for (file, words) in [
@@ -174,7 +174,7 @@ mod a_skill_describes_its_servers {
         let stage = (0..30).fold(Stage::new(), |it, number| {
             it.file(&format!("mcp/{number:02}.json"), json!({"command": "sh"}))
         });
-        let SkillServers { servers, faults } = stage.described();
+        let SkillServers { servers, faults, .. } = stage.described();
         assert_eq!(servers.len(), 16);
         assert_eq!(
             faults,

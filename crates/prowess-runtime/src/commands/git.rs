@@ -1,9 +1,6 @@
 //! Git with hardened settings: a repository can configure programs that git runs by itself.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use crate::{
     refusal::Refusal,
@@ -86,7 +83,7 @@ pub(super) fn is_inside(word: &Argument, directory: &Path) -> bool {
     // A path may directly follow a short option.
     let attached = path.strip_prefix('-').and_then(|it| it.get(1..));
     let paths = [Some(path), attached].into_iter().flatten();
-    paths.filter_map(|it| fs::canonicalize(directory.join(it)).ok()).any(|it| has_git(&it))
+    paths.filter_map(|it| prowess::real_path(directory.join(it)).ok()).any(|it| has_git(&it))
 }
 
 /// Whether a path leads through `.git`.
@@ -104,7 +101,7 @@ pub(super) fn subcommand(words: &[Argument], directory: &Path) -> (usize, PathBu
         at += if matches!(option, "-C" | "-c") { 2 } else { 1 };
     }
     // Git follows links.
-    let real = fs::canonicalize(&directory).unwrap_or(directory);
+    let real = prowess::real_path(&directory).unwrap_or(directory);
     (at, real)
 }
 

@@ -1,15 +1,12 @@
 //! Finds the `.git` directories, which may contain tokens, to hide them from other programs.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{
     PlannedProgram,
     walk::{DIRECTORIES, DirectoryWalk},
 };
-use crate::listing::entries;
+use crate::{listing::entries, protected::is_named};
 
 /// The `.git` directories below some roots.
 #[derive(Debug, Default)]
@@ -27,8 +24,8 @@ impl GitDirs {
         let mut walk = DirectoryWalk::new(roots.iter().cloned(), DIRECTORIES);
         while let Some(directory) = walk.next_directory() {
             for entry in entries(&directory) {
-                if entry.file_name().eq_ignore_ascii_case(".git") {
-                    let real = fs::canonicalize(entry.path()).ok();
+                if is_named(&entry.file_name(), ".git") {
+                    let real = prowess::real_path(entry.path()).ok();
                     // A target outside of the roots is inaccessible anyway.
                     found.paths.extend(real.filter(|it| is_below(it, roots)));
                 } else if entry.file_type().is_ok_and(|it| it.is_dir()) {

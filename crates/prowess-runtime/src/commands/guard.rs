@@ -10,20 +10,21 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
     ops::Bound,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use prowess_sandbox::SandboxLevel;
-use rustix::io::Errno;
 
 use super::walk::{DIRECTORIES, DirectoryWalk};
+use crate::sys::{
+    MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, is_other_device, symlink,
+};
 use crate::{
     change_history::ChangeHistory,
     listing::entries,
     outcome::{Outcome, OutcomeStatus},
-    protected::{ResolvedPath, is_protected, protected_in},
+    protected::{ResolvedPath, is_named, is_protected, protected_in},
     repository::files_git_acts_on,
     sensitive::{why_acted_on, why_guarded},
 };
@@ -590,7 +591,7 @@ fn is_inside(path: &Path, roots: &[PathBuf]) -> bool {
 }
 
 fn is_git_name(path: &Path) -> bool {
-    path.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"))
+    path.file_name().is_some_and(|it| is_named(it, ".git"))
 }
 
 /// Whether each write of a tool to a file in these directories requires approval.
@@ -657,7 +658,7 @@ fn move_to_trash(path: &Path, trash: &Path) -> io::Result<PathBuf> {
     let into = tempfile::Builder::new().prefix("prowess-trash-").tempdir_in(trash)?;
     let to = into.path().join(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
     match fs::rename(path, &to) {
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::XDEV) => {
+        Err(error) if is_other_device(&error) => {
             copy(path, &to)?;
             if is_directory(path) { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
         }

@@ -3,10 +3,10 @@
 
 use std::{
     fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
+use crate::sys::{MetadataExt as _, PermissionsExt as _};
 use crate::{policy::Policy, refusal::Refusal};
 
 use super::Argument;
@@ -124,7 +124,7 @@ impl Program {
     }
 
     fn at(path: &Path, name: &str) -> Option<Self> {
-        let real = fs::canonicalize(path).ok()?;
+        let real = prowess::real_path(path).ok()?;
         let metadata = fs::metadata(&real).ok()?;
         let is_program = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
         let stamp = stamp(&metadata);
@@ -162,7 +162,7 @@ impl Program {
 
     /// Whether the same file is still in its place.
     pub(super) fn is_unchanged(&self) -> bool {
-        let real = fs::canonicalize(&self.path).is_ok_and(|it| it == self.real);
+        let real = prowess::real_path(&self.path).is_ok_and(|it| it == self.real);
         real && fs::metadata(&self.real).is_ok_and(|it| stamp(&it) == self.stamp)
     }
 

@@ -78,9 +78,9 @@ fn expand(directory: &Path, pattern: &str) -> Vec<PathBuf> {
 
 /// Returns the target of a path, if it is a file with secrets in the roots.
 fn resolve_secret(path: &Path, policy: &Policy) -> Option<PathBuf> {
-    let real = fs::canonicalize(path).ok()?;
+    let real = prowess::real_path(path).ok()?;
     policy.why_secret(path).or_else(|| policy.why_secret(&real))?;
-    let mut roots = policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
+    let mut roots = policy.roots.iter().filter_map(|it| prowess::real_path(it).ok());
     roots.any(|it| real.starts_with(it)).then_some(real)
 }
 

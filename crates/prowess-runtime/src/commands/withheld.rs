@@ -2,12 +2,11 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
 };
 
 use super::walk::{DIRECTORIES, DirectoryWalk};
-use crate::{glob::fits, listing, policy::Policy, protected::ResolvedPath};
+use crate::{glob::fits, listing, policy::Policy, protected::ResolvedPath, sys::slashed};
 
 /// Files that no command may use.
 #[derive(Debug, Default)]
@@ -31,7 +30,7 @@ fn matches_any(patterns: &[&str], path: &Path, roots: &[(&PathBuf, PathBuf)]) ->
         })
         .flatten()
         .chain([path.to_owned()]);
-    let mut texts = spellings.map(|it| it.to_string_lossy().into_owned());
+    let mut texts = spellings.map(|it| slashed(&it).into_owned());
     texts.any(|text| patterns.iter().any(|it| fits(it, &text)))
 }
 
@@ -73,7 +72,7 @@ impl Withheld {
     /// Searches for matches of a pattern in the roots and below, the nearest directories first.
     fn search(&mut self, patterns: &[&str], policy: &Policy) {
         let roots: Vec<(&PathBuf, PathBuf)> =
-            policy.roots.iter().filter_map(|it| Some((it, fs::canonicalize(it).ok()?))).collect();
+            policy.roots.iter().filter_map(|it| Some((it, prowess::real_path(it).ok()?))).collect();
         let mut walk = DirectoryWalk::new(roots.iter().map(|it| it.1.clone()), DIRECTORIES);
         while let Some(directory) = walk.next_directory() {
             for entry in listing::entries(&directory) {
@@ -92,8 +91,8 @@ impl Withheld {
 
     /// Adds the target of a path, if it exists and is in the roots: others are inaccessible anyway.
     fn add_target(&mut self, path: &Path, policy: &Policy) {
-        let Ok(real) = fs::canonicalize(path) else { return };
-        let mut roots = policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
+        let Ok(real) = prowess::real_path(path) else { return };
+        let mut roots = policy.roots.iter().filter_map(|it| prowess::real_path(it).ok());
         if roots.any(|it| real.starts_with(it)) {
             self.paths.insert(real);
         }

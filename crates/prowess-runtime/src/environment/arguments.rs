@@ -4,12 +4,10 @@ use std::{
     ffi::{OsStr, OsString},
     fs::DirBuilder,
     io,
-    os::unix::{
-        ffi::OsStrExt as _,
-        fs::{DirBuilderExt as _, symlink},
-    },
     path::{Component, Path, PathBuf},
 };
+
+use crate::sys::{DirBuilderExt as _, OsStrExt as _, symlink};
 
 use prowess_sandbox::{Work, is_of_system};
 

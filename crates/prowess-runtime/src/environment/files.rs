@@ -8,8 +8,7 @@ use std::{
 };
 
 use prowess::{Skill, spec::SKILL_FILE};
-use prowess_sandbox::{Links, Root};
-use rustix::fs::FileType;
+use prowess_sandbox::{FileType, Links, Root};
 
 use super::needs::{NeedNote, Place};
 use crate::skill_folder::{FileKind, SkillFile};

@@ -39,6 +39,7 @@ impl InterpreterSearch {
 
 /// An interpreter outside of the system's directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InstalledInterpreter {
     /// The program to start.
     pub program: PathBuf,
@@ -50,6 +51,7 @@ pub struct InstalledInterpreter {
 
 /// The reason why an interpreter was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InterpreterOrigin {
     /// A setting names it.
     Setting(String),
@@ -66,6 +68,7 @@ pub enum InterpreterOrigin {
 /// A setting names an unusable interpreter.
 #[derive(Debug, thiserror::Error)]
 #[error("`{setting}` names `{}`, which cannot be run", path.display())]
+#[non_exhaustive]
 pub struct InterpreterError {
     /// The setting.
     pub setting: String,
@@ -146,7 +149,7 @@ impl InterpreterSearch {
             }
             version_manager::Shim::Unknown => return None,
         };
-        let real = fs::canonicalize(&path).ok()?;
+        let real = prowess::real_path(&path).ok()?;
         let mut reads = vec![path.clone()];
         reads.extend(modules_around(&real).map(Path::to_owned));
         let folder = real.parent().and_then(Path::parent).unwrap_or(&real);
@@ -201,7 +204,7 @@ impl InterpreterSearch {
                 version_manager::Shim::For(_, program) => Some(program),
                 version_manager::Shim::Unknown => None,
             });
-        fs::canonicalize(found.or_else(|| of_system(name))?).ok()
+        prowess::real_path(found.or_else(|| of_system(name))?).ok()
     }
 
     fn find_configured(
@@ -316,7 +319,7 @@ fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInte
 /// Returns an installed interpreter with its installation folder, unless that contains other things
 /// too.
 fn interpreter_at(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
-    let program = fs::canonicalize(path).ok()?;
+    let program = prowess::real_path(path).ok()?;
     let reads = match program.parent().and_then(Path::parent) {
         _ if is_of_system(&program) => Vec::new(),
         Some(prefix) if is_shared(prefix, home) => own_files(&program, prefix),
@@ -344,7 +347,7 @@ fn first_line(path: &Path) -> Option<String> {
 
 /// Whether a path leads to a Python interpreter, according to its target.
 fn is_python(path: &Path) -> bool {
-    let real = fs::canonicalize(path).ok();
+    let real = prowess::real_path(path).ok();
     let name = real.as_deref().and_then(Path::file_name).and_then(|it| it.to_str());
     is_executable(path) && name.is_some_and(|it| it.starts_with("python") || it.starts_with("pypy"))
 }
@@ -374,5 +377,5 @@ fn of_system(name: &str) -> Option<PathBuf> {
 }
 
 pub(super) fn is_executable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
+    crate::sys::is_executable(path)
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The needs of a skill: interpreters and packages for its scripts, programs, variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Needs {
     /// The scripts, sorted by path.
     pub scripts: Vec<ScriptNeeds>,
@@ -21,6 +22,7 @@ pub struct Needs {
 
 /// The needs of one script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ScriptNeeds {
     /// Its path within the skill's folder.
     pub path: String,
@@ -32,6 +34,7 @@ pub struct ScriptNeeds {
 
 /// The interpreter of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Interpreter {
     /// The kind of interpreter, whatever starts it.
     pub runtime: Runtime,
@@ -42,6 +45,7 @@ pub struct Interpreter {
 /// A kind of interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Runtime {
     /// `python3`, also when `uv` or `pipx` starts it.
     Python,
@@ -63,6 +67,7 @@ pub enum Runtime {
 
 /// Packages that are installed together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct EnvironmentNeeds {
     /// The ecosystem of the packages.
     pub ecosystem: Ecosystem,
@@ -83,6 +88,7 @@ pub struct EnvironmentNeeds {
 /// An ecosystem of packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Ecosystem {
     /// Distributions for Python.
     Python,
@@ -95,6 +101,7 @@ pub enum Ecosystem {
 /// The kind of declaration of an environment's packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum PackageDeclaration {
     /// The `# /// script` block of a Python script (PEP 723).
     Header,
@@ -112,6 +119,7 @@ pub enum PackageDeclaration {
 
 /// A package that is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PackageNeed {
     /// Its name, normalized as in the registry.
     pub name: String,
@@ -137,6 +145,7 @@ pub struct PackageNeed {
 /// The source of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum PackageSource {
     /// A package registry.
     Registry,
@@ -148,6 +157,7 @@ pub enum PackageSource {
 
 /// A required version of an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct VersionNeed {
     /// The requirement, as written: `>=3.10`.
     pub requirement: String,
@@ -157,6 +167,7 @@ pub struct VersionNeed {
 
 /// A program that is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ProgramNeed {
     /// Its alternative names; any one of these suffices.
     pub any_of: Vec<String>,
@@ -172,6 +183,7 @@ pub struct ProgramNeed {
 
 /// An environment variable that is needed. Only its name is ever read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct VariableNeed {
     /// Its name.
     pub name: String,
@@ -183,6 +195,7 @@ pub struct VariableNeed {
 
 /// A note on a file that was not understood, or not followed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
 pub struct NeedNote {
     /// The place; line 0 is the whole file.
     pub place: Place,
@@ -192,6 +205,7 @@ pub struct NeedNote {
 
 /// A line of a file of the skill.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
 pub struct Place {
     /// The path within the skill's folder.
     pub file: String,

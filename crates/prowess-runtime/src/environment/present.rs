@@ -4,7 +4,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -19,6 +18,7 @@ use super::{
     system_programs::{SystemPackages, system_packages},
     version::satisfies,
 };
+use crate::sys::PermissionsExt as _;
 
 /// The installed programs on a path, and the packages of the first Python on it whose library is
 /// found.
@@ -35,6 +35,7 @@ pub struct Present {
 
 /// A need that is not met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Missing {
     /// The kind of need.
     pub kind: MissingKind,
@@ -59,6 +60,7 @@ pub struct Missing {
 /// The kind of an unmet need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum MissingKind {
     /// The interpreter of a script.
     Interpreter,
@@ -278,7 +280,7 @@ impl PythonPackages {
         let mut packages = Self::default();
         let venv =
             program.parent().and_then(Path::parent).filter(|it| it.join("pyvenv.cfg").is_file());
-        let real = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
+        let real = prowess::real_path(program).unwrap_or_else(|_| program.to_owned());
         let prefix =
             venv.or_else(|| real.parent().and_then(Path::parent)).unwrap_or(Path::new("/usr"));
         let named = real.file_name().and_then(|it| it.to_str()?.strip_prefix("python3."));

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// The packages that provide a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SystemPackages {
     /// The package of Debian and Ubuntu.
     pub debian: &'static str,

@@ -4,7 +4,6 @@ use std::{
     collections::BTreeMap,
     fs::{self, DirBuilder, File},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -24,6 +23,7 @@ use super::{
         ARTIFACTS, EnvironmentRecord, EnvironmentStore, LOCK, PreparedEnvironment, RECORD, TREE,
     },
 };
+use crate::sys::{DirBuilderExt as _, set_mode, symlink};
 use crate::{
     approver::{Approver, ApproverReply, Coverage, Question},
     digest::digest,
@@ -422,7 +422,7 @@ impl Preparer {
         };
         write(&out, LOCK, lock.as_bytes())?;
         write(&out, RECORD, &serde_json::to_vec_pretty(&record).map_err(io::Error::other)?)?;
-        fs::set_permissions(&out, fs::Permissions::from_mode(0o700))?;
+        set_mode(&out, 0o700)?;
         self.store.discard(&key)?;
         fs::rename(&out, &place)?;
         drop(work);
@@ -570,7 +570,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
             } else if kind.is_file() {
                 fs::copy(entry.path(), target)?;
             } else if kind.is_symlink() {
-                std::os::unix::fs::symlink(fs::read_link(entry.path())?, target)?;
+                symlink(fs::read_link(entry.path())?, target)?;
             }
         }
     }

@@ -21,6 +21,7 @@ use crate::{
 /// A program that installs packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum PackageManager {
     /// `uv`.
     Uv,

@@ -8,7 +8,6 @@ use std::{
     ffi::{OsStr, OsString},
     fs::{self, DirBuilder, File, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -23,13 +22,14 @@ use super::{
     installer::PackageManager,
     recipe::{Recipe, RecipeError},
 };
+use crate::sys::{DirBuilderExt as _, NO_WAIT, OpenOptionsExt as _, symlink};
 use crate::{
     approval_store::ApprovalStore,
     audit_log::AuditLog,
     digest::digest,
     environment::{Ecosystem, InterpreterSearch, PackageDeclaration, detect_in},
     script::{Script, ScriptError, skill_files},
-    state_directory::{NO_WAIT, is_own},
+    state_directory::is_own,
     timestamp::timestamp,
 };
 
@@ -47,6 +47,7 @@ pub struct EnvironmentStore {
 
 /// A prepared environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PreparedEnvironment {
     /// The folder with the packages.
     pub tree: PathBuf,
@@ -58,6 +59,7 @@ pub struct PreparedEnvironment {
 
 /// The record of a prepared environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct EnvironmentRecord {
     /// Its key.
     pub key: String,
@@ -87,6 +89,7 @@ pub struct EnvironmentRecord {
 
 /// A package with an exact version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LockedPackage {
     /// Its name.
     pub name: String,
@@ -129,6 +132,7 @@ pub struct ScriptEnvironments {
 
 /// The recipes of a skill's environments.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SkillRecipes {
     /// Each with the index of the environment among the needs of the skill.
     pub recipes: Vec<(usize, Recipe)>,
@@ -524,7 +528,7 @@ impl EnvironmentRecord {
 }
 
 fn resolve(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    prowess::real_path(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Reads a regular file of at most `most` bytes.

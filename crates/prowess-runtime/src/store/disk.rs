@@ -7,27 +7,19 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     fmt,
-    fs::File,
+    fs::{File, Permissions},
     io::{self, Write as _},
-    os::{
-        fd::{AsFd as _, BorrowedFd},
-        unix::{
-            ffi::OsStrExt as _,
-            fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
-        },
-    },
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use prowess_sandbox::{Links, Root, RootError, rename_noreplace};
-use rustix::{
-    fs::{AtFlags, Dir, Mode, OFlags},
-    io::Errno,
-    process::geteuid,
-};
+use prowess_sandbox::{Links, Root, RootError};
 
 use super::{Files, StateAfter, StoreError, WriteFailure};
+use crate::sys::{
+    DirBuilderExt as _, MetadataExt as _, NO_WAIT, OpenOptionsExt as _, OsStrExt as _,
+    sync_directory, user_id,
+};
 use crate::{digest::digest, file_lock::lock_within};
 
 /// An operation that changes the disk, or syncs it.
@@ -91,9 +83,7 @@ impl<'s> LockedDirectory<'s> {
         };
         // A lock on the directory itself needs no file, which could be deleted while locked, or
         // left behind.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let lock = rustix::fs::openat(root.as_fd(), ".", flags, Mode::empty());
-        let lock = lock.map_err(|errno| failed(errno.into()))?.into();
+        let lock = root.open_lock().map_err(failed)?;
         let lock = match &own {
             None => Some(lock_within(lock, patience).map_err(failed)?.ok_or_else(busy)?),
             Some(_) => lock_within(lock, patience.min(COURTESY)).map_err(failed)?,
@@ -110,23 +100,19 @@ impl<'s> LockedDirectory<'s> {
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         let shown = self.root.path().join(path);
         let failed = |source| write_error(&shown, StateAfter::Unchanged, source);
-        let mode = match self.root.file(path, Links::Never) {
-            Ok(file) => {
-                let stat = rustix::fs::fstat(&file).map_err(|errno| failed(errno.into()))?;
-                Some(Mode::from(stat.st_mode))
-            }
+        let permissions = match self.root.file(path, Links::Never) {
+            Ok(file) => Some(file.metadata().map_err(failed)?.permissions()),
             Err(error) if error.is_missing() => None,
             Err(error) => return Err(open_error(&shown, error)),
         };
         let staged = StagedName::new(self)?;
-        self.write(self.root.as_fd(), &staged.name, bytes, mode).map_err(failed)?;
+        self.write(&self.root, &staged.name, bytes, permissions).map_err(failed)?;
         let parent = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().unwrap_or_default();
         self.steps.before(DiskStep::Create).map_err(failed)?;
         let parent = self.root.make_directory(parent).map_err(|it| open_error(&shown, it))?;
         self.steps.before(DiskStep::Rename).map_err(failed)?;
-        rustix::fs::renameat(self.root.as_fd(), &staged.name, parent.as_fd(), name)
-            .map_err(|errno| failed(errno.into()))?;
+        self.root.move_to(&staged.name, &parent, name).map_err(failed)?;
         staged.keep();
         self.sync(&shown, &parent, &self.root)
     }
@@ -152,7 +138,7 @@ impl<'s> LockedDirectory<'s> {
         let shown = to.path().join(new);
         self.steps
             .before(DiskStep::Rename)
-            .and_then(|()| Ok(rename_noreplace(from.as_fd(), old, to.as_fd(), new)?))
+            .and_then(|()| from.move_noreplace(old, to, new))
             .map_err(|source| write_error(&shown, StateAfter::Unchanged, source))?;
         self.sync(&shown, to, from)
     }
@@ -167,21 +153,20 @@ impl<'s> LockedDirectory<'s> {
     /// Creates a folder with files, and syncs all of it.
     fn fill(&self, folder: &Path, files: &Files) -> io::Result<()> {
         self.steps.before(DiskStep::Create)?;
-        rustix::fs::mkdirat(self.root.as_fd(), folder, Mode::from(0o777))?;
+        self.root.create_directory(folder.as_os_str())?;
         let mut folders = BTreeSet::from([folder.to_owned()]);
         for (path, bytes) in files {
             let path = folder.join(path);
             let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
             self.steps.before(DiskStep::Create)?;
             let directory = self.root.make_directory(parent).map_err(into_io)?;
-            self.write(directory.as_fd(), name, bytes, None)?;
+            self.write(&directory, name, bytes, None)?;
             let above = parent.ancestors().take_while(|it| it.starts_with(folder));
             folders.extend(above.map(PathBuf::from));
         }
         for folder in folders {
             self.steps.before(DiskStep::SyncDirectory)?;
-            let directory = self.root.directory(&folder, Links::Never).map_err(into_io)?;
-            rustix::fs::fsync(directory.as_fd())?;
+            self.root.directory(&folder, Links::Never).map_err(into_io)?.sync()?;
         }
         Ok(())
     }
@@ -189,18 +174,15 @@ impl<'s> LockedDirectory<'s> {
     /// Writes a new file and syncs it. Scripts are made executable.
     fn write(
         &self,
-        directory: BorrowedFd<'_>,
+        directory: &Root,
         name: &OsStr,
         bytes: &[u8],
-        mode: Option<Mode>,
+        permissions: Option<Permissions>,
     ) -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let usual = if bytes.starts_with(b"#!") { 0o777 } else { 0o666 };
         self.steps.before(DiskStep::Create)?;
-        let file = rustix::fs::openat(directory, name, flags | OFlags::NOFOLLOW, usual.into())?;
-        let mut file = File::from(file);
-        if let Some(mode) = mode {
-            rustix::fs::fchmod(&file, mode)?;
+        let mut file = directory.create_file(name, bytes.starts_with(b"#!"))?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
         }
         self.steps.before(DiskStep::Write)?;
         file.write_all(bytes)?;
@@ -214,7 +196,7 @@ impl<'s> LockedDirectory<'s> {
         for directory in [Some(to), other].into_iter().flatten() {
             self.steps
                 .before(DiskStep::SyncDirectory)
-                .and_then(|()| Ok(rustix::fs::fsync(directory.as_fd())?))
+                .and_then(|()| directory.sync())
                 .map_err(|source| write_error(shown, StateAfter::Unsafe, source))?;
         }
         Ok(())
@@ -222,28 +204,28 @@ impl<'s> LockedDirectory<'s> {
 
     /// Removes leftovers of writers that died; if that fails, they stay hidden.
     fn sweep(&self) {
-        let Ok(names) = list_names(self.root.as_fd()) else { return };
+        let Ok(names) = self.root.names() else { return };
         for name in names.iter().filter(|name: &&OsString| {
             let digits = name.as_bytes().strip_prefix(STAGING.as_bytes());
             digits.is_some_and(|it| it.len() == 16 && it.iter().all(u8::is_ascii_hexdigit))
         }) {
-            let _ = self.remove(self.root.as_fd(), name, 0);
+            let _ = self.remove(&self.root, name, 0);
         }
     }
 
-    fn remove(&self, directory: BorrowedFd<'_>, name: &OsStr, depth: usize) -> io::Result<()> {
+    fn remove(&self, directory: &Root, name: &OsStr, depth: usize) -> io::Result<()> {
         self.steps.before(DiskStep::Remove)?;
-        match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
-            Err(Errno::ISDIR | Errno::PERM) if depth < MAX_DEPTH => {}
-            removed => return Ok(removed?),
+        match directory.remove_file(name) {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory && depth < MAX_DEPTH => {}
+            removed => return removed,
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let inside = rustix::fs::openat(directory, name, flags, Mode::empty())?;
-        for name in list_names(inside.as_fd())? {
-            self.remove(inside.as_fd(), &name, depth + 1)?;
+        let inside = directory.directory(Path::new(name), Links::Never).map_err(into_io)?;
+        for name in inside.names()? {
+            self.remove(&inside, &name, depth + 1)?;
         }
+        drop(inside);
         self.steps.before(DiskStep::Remove)?;
-        Ok(rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)?)
+        directory.remove_directory(name)
     }
 }
 
@@ -272,7 +254,7 @@ impl<'l, 's> StagedName<'l, 's> {
 impl Drop for StagedName<'_, '_> {
     fn drop(&mut self) {
         if !self.is_kept {
-            let _ = self.locked.remove(self.locked.root.as_fd(), &self.name, 0);
+            let _ = self.locked.remove(&self.locked.root, &self.name, 0);
         }
     }
 }
@@ -284,10 +266,10 @@ fn open_lock(state: &Path, directory: &Path) -> io::Result<File> {
     let name = digest(directory.as_os_str().as_bytes());
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    options.custom_flags(NO_WAIT);
     let file = options.open(locks.join(name))?;
     let metadata = file.metadata()?;
-    let is_ours = metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o077 == 0;
+    let is_ours = metadata.uid() == user_id() && metadata.mode() & 0o077 == 0;
     if metadata.is_file() && is_ours {
         Ok(file)
     } else {
@@ -308,21 +290,7 @@ pub(super) fn create_directories(path: &Path, steps: &Steps) -> io::Result<()> {
         made => made?,
     }
     steps.before(DiskStep::SyncDirectory)?;
-    File::open(parent)?.sync_all()
-}
-
-/// Returns the names in a directory, sorted.
-pub(super) fn list_names(directory: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if !matches!(name, b"." | b"..") {
-            names.push(OsStr::from_bytes(name).to_owned());
-        }
-    }
-    names.sort();
-    Ok(names)
+    sync_directory(parent)
 }
 
 /// Creates the error for a failed write.

@@ -22,8 +22,9 @@ pub(super) fn parse_record(bytes: &[u8], document: &Path) -> Result<SkillRecord,
     let mut parsed = parse(bytes, None, Profile::Lenient);
     let Some(manifest) = parsed.manifest else {
         parsed.findings.sort_by_key(|it| it.severity);
-        let finding = parsed.findings.pop().expect("no skill is left out without a finding");
-        return Err(Box::new(Finding { path: document.to_owned(), ..finding }));
+        let mut finding = parsed.findings.pop().expect("no skill is left out without a finding");
+        finding.path = document.to_owned();
+        return Err(Box::new(finding));
     };
     let made = SkillRecord::new(manifest, &parsed.instructions);
     made.map(|it| SkillRecord { folder: document.parent().map(|it| it.to_owned().into()), ..it })

@@ -158,6 +158,7 @@ pub enum WriteFailure {
 
 /// The state after a failed change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StateAfter {
     /// Nothing has changed.
     Unchanged,
@@ -211,14 +212,11 @@ impl StoreError {
 impl WriteFailure {
     pub(super) fn of(error: &io::Error) -> Self {
         use io::ErrorKind as Kind;
-        use rustix::io::Errno;
         match error.kind() {
             Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => Self::Full,
             Kind::ReadOnlyFilesystem | Kind::PermissionDenied => Self::ReadOnly,
-            _ => match Errno::from_io_error(error) {
-                Some(Errno::MFILE | Errno::NFILE) => Self::TooManyFiles,
-                _ => Self::Other,
-            },
+            _ if crate::sys::is_too_many_files(error) => Self::TooManyFiles,
+            _ => Self::Other,
         }
     }
 }

@@ -10,8 +10,7 @@ use prowess::{
     Directory, Library, Listing, Options, SizeLimits, Status, nearest, revise_status,
     spec::SKILL_FILE,
 };
-use prowess_sandbox::{Links, Root, RootError};
-use rustix::fs::{AtFlags, FileType};
+use prowess_sandbox::{FileType, Links, Root, RootError};
 
 use super::{
     Files, StateAfter, Store, StoreContents, StoreError,
@@ -359,8 +358,7 @@ fn file_type(root: &Root, name: &str) -> Option<FileType> {
     if !is_folder_name(name) {
         return None;
     }
-    let stat = rustix::fs::statat(root.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(FileType::from_raw_mode(stat.st_mode))
+    Some(root.entry(Path::new(name)).ok()?.kind)
 }
 
 fn is_link(root: &Root, name: &str) -> bool {

@@ -1,10 +1,11 @@
 //! Validates names and paths from outside.
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 use prowess::{is_plain_name, spec::SKILL_FILE};
 
 use super::StoreError;
+use crate::protected::is_named;
 
 /// The maximum length of the path of a resource, in bytes.
 const MAX_LENGTH: usize = 1024;
@@ -31,7 +32,7 @@ pub(super) fn check_resource(path: &str) -> Result<&Path, StoreError> {
         bad("it leaves the folder")
     } else if parts.clone().any(|it| matches!(it, "" | ".")) {
         bad("a part of it is empty")
-    } else if parts.clone().any(|it| it.eq_ignore_ascii_case(".git")) {
+    } else if parts.clone().any(|it| is_named(OsStr::new(it), ".git")) {
         bad("this path is reserved for git")
     } else if parts.next().is_some_and(|it| it.eq_ignore_ascii_case(SKILL_FILE)) {
         bad("it is the skill itself")

@@ -8,24 +8,20 @@ use std::{
     collections::BTreeSet,
     ffi::OsStr,
     fs, io,
-    os::unix::{
-        ffi::{OsStrExt as _, OsStringExt as _},
-        fs::{DirBuilderExt as _, symlink},
-    },
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use prowess::spec::SKILL_FILE;
 use prowess_sandbox::{Links, Root};
-use rustix::io::Errno;
 
 use super::{
     StateAfter, StoreError,
-    disk::{self, LockedDirectory, open_error, write_error},
+    disk::{LockedDirectory, open_error, write_error},
     document,
     file::{is_folder_name, read_document},
 };
+use crate::sys::{DirBuilderExt as _, OsStrExt as _, OsStringExt as _, is_other_device, symlink};
 
 const TRASH: &str = ".trash";
 /// The maximum number of deleted skills; the oldest are deleted permanently.
@@ -115,9 +111,7 @@ fn move_across(
 ) -> Result<(), StoreError> {
     let target = Root::open(to).map_err(|error| open_error(to, error))?;
     match locked.rename((from, old), (&target, new)) {
-        Err(StoreError::Write { source, .. })
-            if Errno::from_io_error(&source) == Some(Errno::XDEV) =>
-        {
+        Err(StoreError::Write { source, .. }) if is_other_device(&source) => {
             let (here, there) = (from.path().join(old), to.join(new));
             if let Err(source) = copy(&here, &there) {
                 let _ = remove_any(&there);
@@ -209,7 +203,7 @@ pub(super) fn list_deleted(
 ) -> Result<Vec<(u64, String)>, StoreError> {
     let mut deleted = Vec::new();
     if let Some(trash) = state.and_then(|it| Root::open(&it.join(STATE_TRASH)).ok()) {
-        let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
+        let store = prowess::real_path(store).unwrap_or_else(|_| store.to_owned());
         for entry in list_entries(&trash)?
             .into_iter()
             .filter(|it| origin(&trash, it).as_ref() == Some(&store))
@@ -315,8 +309,8 @@ fn list_names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
 
 /// Lists the trash, the oldest first; foreign files are ignored.
 fn list_entries(trash: &Root) -> Result<Vec<String>, StoreError> {
-    let names = disk::list_names(trash.as_fd())
-        .map_err(|errno| write_error(trash.path(), StateAfter::Unchanged, errno.into()))?;
+    let names =
+        trash.names().map_err(|error| write_error(trash.path(), StateAfter::Unchanged, error))?;
     let names = names.into_iter().filter_map(|it| it.into_string().ok());
     Ok(names.filter(|it| parse_entry_name(it).is_some()).collect())
 }

@@ -3,12 +3,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    time::Duration,
 };
 
-use similar::{ChangeTag, TextDiff};
-
 use super::{FileDigest, LOADED, rank};
+use crate::line_diff::{LineChange, line_diff};
 
 /// The maximum number of shown lines of all files together, and of files named before them.
 const LINES: usize = 200;
@@ -19,8 +17,6 @@ const NEWS: usize = 10;
 const FEWEST: usize = 10;
 /// The maximum number of shown characters of a line.
 const LINE: usize = 200;
-/// The time limit for finding the shortest difference; after that it is a longer one.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 type Files = BTreeMap<String, FileDigest>;
 
@@ -132,7 +128,7 @@ struct Change<'f> {
 
 struct Line {
     /// `None` if lines are omitted between two changes.
-    tag: Option<ChangeTag>,
+    change: Option<LineChange>,
     text: String,
 }
 
@@ -190,36 +186,37 @@ impl Change<'_> {
 
 /// Returns the differing lines, with two lines of context.
 fn diff_lines(before: &str, after: &str) -> Vec<Line> {
-    let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
-    let groups = difference.grouped_ops(2);
     let mut lines = Vec::new();
-    for group in &groups {
+    for hunk in line_diff(before, after, 2) {
         if !lines.is_empty() {
-            lines.push(Line { tag: None, text: "…".to_owned() });
+            lines.push(Line { change: None, text: "…".to_owned() });
         }
-        let changes = group.iter().flat_map(|it| difference.iter_changes(it));
-        lines
-            .extend(changes.map(|it| Line { tag: Some(it.tag()), text: shorten_line(it.value()) }));
+        lines.extend(hunk.lines.iter().flat_map(|it| {
+            let text = it.text.strip_suffix('\n').unwrap_or(it.text);
+            let text = text.strip_suffix('\r').unwrap_or(text);
+            // Some programs end a line at CR alone.
+            text.split('\r').map(|text| Line { change: Some(it.change), text: shorten_line(text) })
+        }));
     }
     lines
 }
 
 /// Writes at most `most` lines, and the number of omitted ones. Returns the number of lines written.
 fn write_lines(lines: &[Line], most: usize, out: &mut String) -> usize {
-    let count = |tag| lines.iter().filter(|it| it.tag == Some(tag)).count();
-    let (gone, new) = (count(ChangeTag::Delete), count(ChangeTag::Insert));
+    let count = |change| lines.iter().filter(|it| it.change == Some(change)).count();
+    let (gone, new) = (count(LineChange::Removed), count(LineChange::Added));
     let is_short = lines.len() <= most;
     let new_share = new.min((most / 2).max(most.saturating_sub(gone)));
     let (mut gone_left, mut new_left) = (gone.min(most - new_share), new_share);
     let mut shown = 0;
     for line in lines {
-        let (sign, left) = match line.tag {
+        let (sign, left) = match line.change {
             None if is_short => ("", &mut 1),
-            Some(ChangeTag::Equal) if is_short => (" ", &mut 1),
+            Some(LineChange::Unchanged) if is_short => (" ", &mut 1),
             // The context is less important than the change.
-            None | Some(ChangeTag::Equal) => continue,
-            Some(ChangeTag::Delete) => ("-", &mut gone_left),
-            Some(ChangeTag::Insert) => ("+", &mut new_left),
+            None | Some(LineChange::Unchanged) => continue,
+            Some(LineChange::Removed) => ("-", &mut gone_left),
+            Some(LineChange::Added) => ("+", &mut new_left),
         };
         if *left > 0 {
             *left -= 1;
@@ -235,8 +232,8 @@ fn write_lines(lines: &[Line], most: usize, out: &mut String) -> usize {
 }
 
 fn count_changed(lines: &[Line]) -> usize {
-    let changes = [Some(ChangeTag::Delete), Some(ChangeTag::Insert)];
-    lines.iter().filter(|it| changes.contains(&it.tag)).count()
+    let changes = [Some(LineChange::Removed), Some(LineChange::Added)];
+    lines.iter().filter(|it| changes.contains(&it.change)).count()
 }
 
 /// Returns the permission bits of a mode.
@@ -270,4 +267,22 @@ fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_shown_among_lines_that_end_at_cr() {
+        let before = "one = 1\r".repeat(100) + "two = 2\r";
+        let after = before.replace("two", "system");
+        let shown: Vec<String> =
+            diff_lines(&before, &after).into_iter().map(|it| it.text).collect();
+        assert!(shown.contains(&"two = 2".to_owned()), "{shown:?}");
+        assert!(shown.contains(&"system = 2".to_owned()), "{shown:?}");
+        let crlf: Vec<String> =
+            diff_lines("a\r\n", "b\r\n").into_iter().map(|it| it.text).collect();
+        assert_eq!(crlf, ["a", "b"]);
+    }
 }

@@ -6,6 +6,7 @@ use crate::tool::Tool;
 
 /// A format of tool definitions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ToolFormat {
     /// `name`, `description` and `input_schema`, as for Anthropic.
     #[default]

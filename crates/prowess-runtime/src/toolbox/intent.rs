@@ -20,6 +20,7 @@ pub struct Intent {
 
 /// The outcome of an intent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct IntentOutcome {
     /// The skill that was called.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,7 @@ use crate::{
 
 /// The call of a skill by the name of a tool.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SkillCall {
     /// The selector of the skill.
     pub skill: String,

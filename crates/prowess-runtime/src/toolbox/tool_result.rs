@@ -7,6 +7,7 @@ use crate::outcome::{Outcome, OutcomeStatus};
 
 /// The result of a call in two fields, for hosts that send it to a model themselves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ToolResult {
     /// Whether the call failed.
     pub is_error: bool,

@@ -179,7 +179,7 @@ impl ExecuteCommand {
 
     /// Returns the existing roots of the policy, with links resolved.
     fn roots(&self) -> Vec<PathBuf> {
-        self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok()).collect()
+        self.policy.roots.iter().filter_map(|it| prowess::real_path(it).ok()).collect()
     }
 
     /// Returns the resources that a command could access, one per line.

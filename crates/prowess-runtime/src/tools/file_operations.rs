@@ -4,19 +4,18 @@ use std::{
     borrow::Cow,
     fs::File,
     io::{self, Read as _},
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 use prowess::lock;
-use prowess_sandbox::{DirectoryEntry, Links, RootError};
-use rustix::fs::FileType;
+use prowess_sandbox::{DirectoryEntry, FileType, Links, RootError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{blocking, input, schema};
+use crate::sys::PermissionsExt as _;
 use crate::{
     change::{FileChange, FileState},
     change_history::{ChangeHistory, LARGEST},

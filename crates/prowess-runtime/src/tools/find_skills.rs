@@ -78,18 +78,16 @@ impl Tool for FindSkills {
             let Input { query } = input(&given)?;
             let total = library.skills().filter(|it| it.manifest.is_for_models()).count();
             let retriever = Retriever { provider: Some(Arc::new(library)) };
-            let found = retriever.retrieve(&query, MAX_SKILLS).into_iter().map(|it| FoundSkill {
-                description: brief_line(&it.description, MAX_DESCRIPTION),
-                confidence: (it.confidence * 100.0).round() / 100.0,
-                level: thresholds.level(it.confidence).as_str().to_owned(),
-                name: it.name,
+            let found = retriever.retrieve(&query, MAX_SKILLS).into_iter().map(|it| {
+                let description = brief_line(&it.description, MAX_DESCRIPTION);
+                FoundSkill::new(it.name, description, it.confidence, thresholds)
             });
             let mut skills: Vec<FoundSkill> = found.collect();
             // Next to a good match, very unlikely ones are not worth their tokens.
             if skills.first().is_some_and(|it| it.level != Level::Metadata.as_str()) {
                 skills.retain(|it| it.confidence > 0.0);
             }
-            let found = FoundSkills { skills, total };
+            let found = FoundSkills::new(skills, total);
             Ok(Outcome::ok(json!(found)).with_typed(ToolOutput::FoundSkills(found)))
         }))
     }

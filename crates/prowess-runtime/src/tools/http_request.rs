@@ -232,7 +232,8 @@ fn parse_headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Box<Outc
 }
 
 fn to_output(response: FetchResponse) -> Value {
-    let FetchResponse { status, headers, mut body, truncated: mut cut, url, redirects } = response;
+    let FetchResponse { status, headers, mut body, truncated: mut cut, url, redirects, .. } =
+        response;
     let mut named: BTreeMap<&str, Vec<Cow<'_, str>>> = BTreeMap::new();
     let mut room = MAX_HEADERS;
     for (name, value) in &headers {

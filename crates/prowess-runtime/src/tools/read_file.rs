@@ -4,7 +4,6 @@ use std::{
     borrow::Cow,
     collections::HashMap,
     fmt, io,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard},
     time::{Duration, Instant},
@@ -20,6 +19,7 @@ use super::{
     file_operations::{page, path_replaced, read, with_path},
     input, schema,
 };
+use crate::sys::MetadataExt as _;
 use crate::{
     active::ActiveSkills,
     content::FileChunk,

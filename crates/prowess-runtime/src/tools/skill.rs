@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-use prowess::{Definition, Library, defused, visible};
+use prowess::{Definition, Library, escape_tags, visible};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -85,7 +85,7 @@ impl Tool for SkillTool {
                 format!("Reference guide for {}", manifest.name).into()
             }
             (_, "") => format!("Run the skill {}", manifest.name).into(),
-            (_, description) => defused(&visible(description)).into_owned().into(),
+            (_, description) => escape_tags(&visible(description)).into_owned().into(),
         }
     }
 

@@ -87,7 +87,7 @@ fn activate(
         let message = format!("the skill `{}` changed while waiting for approval", input.name);
         return Err(Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again")));
     }
-    let used = UsedSkill::of(&skill.holding(content));
+    let used = UsedSkill::of(&skill.with_instructions(content));
     let used = used.map_err(|error| read_failure(&input.name, &error))?;
     active.activate(&input.name);
     match &used {

@@ -1,27 +1,19 @@
 //! A draft of a file: written completely under another name, then moved over the old one.
 
 use std::{
-    ffi::{CStr, OsStr, OsString},
-    fs::File,
+    ffi::{OsStr, OsString},
+    fs::{File, TryLockError},
     io::{self, Write as _},
-    os::{
-        fd::{AsFd as _, OwnedFd},
-        unix::ffi::OsStrExt as _,
-    },
     path::Path,
 };
 
-use rustix::{
-    fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Stat, Uid, XattrFlags},
-    io::Errno,
-};
-
-use super::{FILE, RootError, kind, open_name};
+use super::RootError;
+use crate::{file_type::FileType, platform::Directory};
 
 /// A complete file under a temporary name. Removed when it is dropped before it is committed, and
 /// locked as long as its writer lives.
 pub(super) struct Draft<'d> {
-    directory: &'d OwnedFd,
+    directory: &'d Directory,
     draft: Option<OsString>,
     name: &'d OsStr,
     path: &'d Path,
@@ -30,31 +22,27 @@ pub(super) struct Draft<'d> {
 
 impl<'d> Draft<'d> {
     pub(super) fn new(
-        directory: &'d OwnedFd,
+        directory: &'d Directory,
         name: &'d OsStr,
         path: &'d Path,
         bytes: &[u8],
     ) -> Result<Self, RootError> {
-        let old = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if kind(&stat) == FileType::RegularFile => Some(stat),
+        let exists = match directory.inspect(name) {
+            Ok((FileType::RegularFile, _)) => true,
             Ok(_) => return Err(RootError::NotRegular { path: path.to_owned() }),
-            Err(Errno::NOENT) => None,
-            Err(errno) => return Err(RootError::io(path, errno)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(RootError::io(path, error)),
         };
-        let (draft, file) = create(directory, name).map_err(|errno| RootError::io(path, errno))?;
+        let (draft, file) = create(directory, name).map_err(|error| RootError::io(path, error))?;
         let mut draft = Self { directory, draft: Some(draft), name, path, file };
-        draft.fill(old, bytes).map_err(|error| RootError::io(path, error))?;
+        draft.fill(exists, bytes).map_err(|error| RootError::io(path, error))?;
         Ok(draft)
     }
 
     /// Writes the content, with the owner, permissions and attributes of the old file.
-    fn fill(&mut self, old: Option<Stat>, bytes: &[u8]) -> io::Result<()> {
-        if let Some(old) = old {
-            // A user who may write a file may not always change its owner.
-            let owner = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-            let _ = rustix::fs::fchown(&self.file, Some(owner.0), Some(owner.1));
-            rustix::fs::fchmod(&self.file, Mode::from(old.st_mode & 0o777))?;
-            self.copy_attributes();
+    fn fill(&mut self, exists: bool, bytes: &[u8]) -> io::Result<()> {
+        if exists {
+            self.directory.copy_attributes(self.name, &self.file)?;
         }
         self.file.write_all(bytes)?;
         self.file.sync_all()
@@ -62,47 +50,30 @@ impl<'d> Draft<'d> {
 
     /// Replaces the file with it.
     pub(super) fn commit(mut self) -> Result<(), RootError> {
-        self.replace().map_err(|errno| RootError::io(self.path, errno))
+        self.replace().map_err(|error| RootError::io(self.path, error))
     }
 
-    fn replace(&mut self) -> Result<(), Errno> {
+    fn replace(&mut self) -> io::Result<()> {
         let draft = self.draft.as_ref().expect("a draft has a name until it is committed");
-        rustix::fs::renameat(self.directory, draft, self.directory, self.name)?;
+        self.directory.rename(draft, self.directory, self.name)?;
         self.draft = None;
-        rustix::fs::fsync(self.directory)
-    }
-
-    /// Copies the extended attributes of the old file, including access control lists, as far as
-    /// the file system supports them and we are permitted.
-    fn copy_attributes(&self) {
-        let Ok(old) = open_name(self.directory.as_fd(), self.name, FILE) else { return };
-        let mut names = vec![0_u8; rustix::fs::flistxattr_query(&old).unwrap_or(0)];
-        let Ok(length) = rustix::fs::flistxattr(&old, &mut names) else { return };
-        for name in names[..length].split_inclusive(|it| *it == 0) {
-            let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
-            let mut value = vec![0_u8; rustix::fs::fgetxattr_query(&old, name).unwrap_or(0)];
-            if let Ok(length) = rustix::fs::fgetxattr(&old, name, &mut value) {
-                let (value, flags) = (&value[..length], XattrFlags::empty());
-                let _ = rustix::fs::fsetxattr(&self.file, name, value, flags);
-            }
-        }
+        self.directory.sync()
     }
 }
 
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
         if let Some(draft) = &self.draft {
-            let _ = rustix::fs::unlinkat(self.directory, draft, AtFlags::empty());
+            let _ = self.directory.remove_file(draft);
         }
     }
 }
 
 /// Removes the drafts of a file whose writers died.
-pub(super) fn sweep(directory: &OwnedFd, name: &OsStr) {
-    let Ok(entries) = Dir::read_from(directory) else { return };
+pub(super) fn sweep(directory: &Directory, name: &OsStr) {
+    let Ok(names) = directory.names() else { return };
     let (start, end) = affixes(name);
-    for entry in entries.flatten() {
-        let draft = OsStr::from_bytes(entry.file_name().to_bytes());
+    for draft in names.flatten() {
         let text = draft.to_string_lossy();
         let random = text.strip_prefix(&start).and_then(|it| it.strip_suffix(end));
         if !random.is_some_and(|it| {
@@ -110,38 +81,35 @@ pub(super) fn sweep(directory: &OwnedFd, name: &OsStr) {
         }) {
             continue;
         }
-        let Ok(file) = open_name(directory.as_fd(), draft, FILE) else { continue };
-        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let _ = rustix::fs::unlinkat(directory, draft, AtFlags::empty());
+        let Ok(file) = directory.open_file(Path::new(&draft)) else { continue };
+        if file.try_lock().is_ok() {
+            let _ = directory.remove_file(&draft);
         }
     }
 }
 
 /// Creates an empty file with a name that is not taken.
-fn create(directory: &OwnedFd, name: &OsStr) -> Result<(OsString, File), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+fn create(directory: &Directory, name: &OsStr) -> io::Result<(OsString, File)> {
     loop {
         let draft = draft_name(name)?;
-        let mode = Mode::from(0o666);
-        let file = match rustix::fs::openat(directory, &draft, flags | OFlags::NOFOLLOW, mode) {
-            Ok(file) => File::from(file),
-            Err(Errno::EXIST) => continue,
-            Err(errno) => return Err(errno),
+        let file = match directory.create_file(&draft, false) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
         };
-        let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
         // A concurrent sweep may have removed it before it was locked. Some file systems have no
         // locks.
-        let is_swept = locked == Err(Errno::WOULDBLOCK) || rustix::fs::fstat(&file)?.st_nlink == 0;
-        if !is_swept {
+        let is_locked = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        if !is_locked && directory.inspect(&draft).is_ok() {
             return Ok((draft, file));
         }
     }
 }
 
 /// Returns a hidden, unguessable name.
-fn draft_name(name: &OsStr) -> Result<OsString, Errno> {
+fn draft_name(name: &OsStr) -> io::Result<OsString> {
     let mut random = [0_u8; 8];
-    getrandom::fill(&mut random).map_err(|_| Errno::IO)?;
+    getrandom::fill(&mut random)?;
     let (start, end) = affixes(name);
     Ok(format!("{start}{:016x}{end}", u64::from_ne_bytes(random)).into())
 }

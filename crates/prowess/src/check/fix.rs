@@ -37,6 +37,7 @@ use crate::{
 
 /// A text, and the findings that were fixed in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FixedText {
     /// The text: unchanged, byte for byte, if nothing could be fixed.
     pub bytes: Vec<u8>,

@@ -37,6 +37,7 @@ pub(crate) use self::{
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckResult {
     /// The number of skills, good and bad.
     pub skills: usize,
@@ -52,6 +53,7 @@ pub struct CheckResult {
 
 /// A `SKILL.md` that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckedFile {
     /// The path of the file, as displayed in findings.
     pub path: PathBuf,
@@ -63,6 +65,7 @@ pub struct CheckedFile {
 
 /// The script of a script skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckedScript {
     /// The `SKILL.md` that contains it.
     pub path: PathBuf,

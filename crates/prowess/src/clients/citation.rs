@@ -2,6 +2,7 @@
 
 /// A source about a client, and the date when it was checked.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Citation {
     /// The address of a page, or of a file of the client's repository.
     pub url: &'static str,

@@ -4,6 +4,7 @@ use super::{citation::Citation, mcp::McpSettings, symptom::Symptom, verdict::Ver
 
 /// A program that finds skills by itself, with the facts about it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Client {
     /// The name used here, such as `claude-code`.
     pub name: &'static str,
@@ -38,6 +39,7 @@ pub struct Client {
 
 /// A directory that a client reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Spot {
     /// Its path: in the project, below `~`, below a variable such as `$CODEX_HOME`, or absolute.
     pub path: &'static str,
@@ -45,8 +47,16 @@ pub struct Spot {
     pub upwards: bool,
 }
 
+impl Spot {
+    /// Creates a place that is only looked for where it is, and not in parent folders.
+    pub const fn new(path: &'static str) -> Self {
+        Self { path, upwards: false }
+    }
+}
+
 /// A named list of directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Preset {
     /// The name.
     pub name: &'static str,
@@ -56,6 +66,7 @@ pub struct Preset {
 
 /// The behaviour of a client when two skills have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Clash {
     /// Loads the one in the directory that comes first.
     First,
@@ -69,6 +80,7 @@ pub enum Clash {
 
 /// The behaviour of a client at some symptoms, with its source.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Fact {
     /// The behaviour.
     pub verdict: Verdict,

@@ -4,6 +4,7 @@ use super::citation::Citation;
 
 /// The settings of a client for MCP servers: the files, and how a server is written in them.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct McpSettings {
     /// The files for all projects of a user: the first that exists, else the first. Written like the
     /// path of a [`Spot`](crate::Spot). None if they are unknown.

@@ -4,6 +4,7 @@ use crate::spec::{MAX_DESCRIPTION, MAX_NAME};
 
 /// A property of a skill that clients treat differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Symptom {
     /// Its file is in the directory itself, not in a folder of its own.
     AtRoot,
@@ -65,6 +66,7 @@ pub enum Symptom {
 
 /// The form of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Form {
     /// Lowercase ASCII words joined by hyphens, as most clients read the specification.
     Words,

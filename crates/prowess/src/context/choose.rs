@@ -16,6 +16,7 @@ const RECENT: usize = 3;
 
 /// The priority of a skill in a conversation; the highest comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Priority {
     /// It was mentioned or activated in this or a recent request, or matched a recent one.
     Active,
@@ -27,6 +28,7 @@ pub enum Priority {
 
 /// The skills for a conversation.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Choice<'lib> {
     /// The skills, the most important first.
     pub skills: Vec<ChosenSkill<'lib>>,
@@ -47,6 +49,13 @@ pub struct ChosenSkill<'lib> {
     pub level: Level,
     /// The arguments after its name, if the request invokes it: `/name arguments`.
     pub arguments: Option<String>,
+}
+
+impl<'lib> ChosenSkill<'lib> {
+    /// Creates a skill that is active, without arguments.
+    pub fn new(skill: &'lib Skill, level: Level) -> Self {
+        Self { skill, priority: Priority::Active, level, arguments: None }
+    }
 }
 
 impl Priority {

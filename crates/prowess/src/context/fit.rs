@@ -22,7 +22,7 @@ use crate::{
         marker::Marker,
     },
     read::source::ReadError,
-    text::shorten::{defused, one_line},
+    text::shorten::{escape_tags, one_line},
 };
 
 /// A prompt before it is fitted.
@@ -58,6 +58,7 @@ pub struct Offer {
 
 /// A prompt that fits, and the steps that made it fit.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct FittedPrompt {
     /// The messages, the system prompt first.
     pub messages: Vec<Message>,
@@ -71,6 +72,7 @@ pub struct FittedPrompt {
 
 /// The number of tokens in each part of a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Usage {
     /// The system prompt with the catalog.
     pub system: usize,
@@ -84,6 +86,7 @@ pub struct Usage {
 
 /// The placement of a skill that was offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlacedSkill {
     /// Its name.
     pub name: String,
@@ -101,6 +104,7 @@ pub struct PlacedSkill {
 
 /// A fit step that was applied to a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FitChange {
     /// The step.
     pub step: FitStep,
@@ -114,6 +118,7 @@ pub struct FitChange {
 
 /// A step to make a prompt fit, in the order in which they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FitStep {
     /// Results without their call and calls without their result become text, in any window.
     PairCalls,
@@ -136,6 +141,7 @@ pub enum FitStep {
     "a context window of {window} tokens is too small: the system prompt needs {}, the tools need {}, and the conversation needs {} even when shortened",
     needed.system, needed.tools, needed.history
 )]
+#[non_exhaustive]
 pub struct FitError {
     /// The size of the window, in tokens.
     pub window: usize,
@@ -227,7 +233,7 @@ impl Offer {
     pub fn new(chosen: &ChosenSkill<'_>) -> Result<Self, ReadError> {
         let skill = chosen.skill;
         let [name, description] = [&skill.manifest.name, &skill.manifest.description]
-            .map(|it| defused(&one_line(it)).into_owned());
+            .map(|it| escape_tags(&one_line(it)).into_owned());
         let mut contents = Vec::new();
         if chosen.level >= Level::Brief {
             let instructions = skill.text()?;

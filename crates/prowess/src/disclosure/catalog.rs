@@ -8,7 +8,7 @@ use crate::{
     read::skill::Skill,
     spec::MAX_DESCRIPTION,
     text::{
-        shorten::{defused, fit_line, one_line, shorten_line},
+        shorten::{escape_tags, fit_line, one_line, shorten_line},
         tokens::Tokenizer,
     },
 };
@@ -36,6 +36,7 @@ pub struct Cataloging<'c> {
 
 /// The format of a catalog.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// One line per skill with its name: about six tokens each.
     Names,
@@ -304,9 +305,9 @@ impl Cataloging<'_> {
     fn render_entry(&self, entry: &CatalogEntry, description: &str) -> String {
         let CatalogEntry { name, location, .. } = entry;
         match self.format {
-            Format::Names => format!("{}\n", defused(name)),
-            Format::List if description.is_empty() => format!("- {}\n", defused(name)),
-            Format::List => format!("- {}: {}\n", defused(name), defused(description)),
+            Format::Names => format!("{}\n", escape_tags(name)),
+            Format::List if description.is_empty() => format!("- {}\n", escape_tags(name)),
+            Format::List => format!("- {}: {}\n", escape_tags(name), escape_tags(description)),
             Format::Xml => {
                 let mut text = String::from("<skill>\n");
                 let parts =

@@ -15,7 +15,7 @@ use crate::{
     },
     text::{
         invisible::visible,
-        shorten::{defused, one_line, shorten_line, to_sentence},
+        shorten::{escape_tags, one_line, shorten_line, to_sentence},
         tokens::Tokenizer,
     },
 };
@@ -38,6 +38,7 @@ pub enum Level {
 
 /// A skill disclosed at a level.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Disclosure {
     /// The level.
     pub level: Level,
@@ -88,14 +89,14 @@ pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
 fn full_text(skill: &Skill) -> Result<String, ReadError> {
     let (name, description) = (&skill.manifest.name, &skill.manifest.description);
     let description = visible(description);
-    let description = defused(&description);
+    let description = escape_tags(&description);
     Ok(format!("# {}\n\n{description}\n\n{}", one_line(name), invoke(skill, None)?))
 }
 
 /// Returns the name and the description.
 fn metadata_text(skill: &Skill) -> String {
     let description = one_line(&skill.description());
-    let description = defused(&description);
+    let description = escape_tags(&description);
     let heading = format!("# {}\n\n", one_line(&skill.manifest.name));
     let count = |text: &str| Tokenizer::Estimate.count(text);
     let room = METADATA.saturating_sub(count(&heading)).max(DESCRIPTION);

@@ -7,6 +7,7 @@ use crate::clients::{Client, Verdict};
 
 /// A directory that contains skills.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Location {
     /// Its path.
     pub directory: PathBuf,
@@ -20,6 +21,7 @@ pub struct Location {
 
 /// A client that reads a directory.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct DirectoryReader {
     /// The client.
     pub client: &'static Client,
@@ -33,6 +35,7 @@ pub struct DirectoryReader {
 
 /// A skill that a client drops, truncates, hides or shadows, or may not load.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SkillTrouble<'a> {
     /// The skill.
     pub skill: &'a ExaminedSkill,

@@ -12,6 +12,7 @@ use crate::clients::{Client, Symptom, Verdict};
 
 /// A suggestion, with the number of skills that it helps.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Suggestion<'a> {
     /// Fix the frontmatter of skills in these directories, which is safe.
     Fix {

@@ -103,8 +103,9 @@ impl Survey {
         };
         let mut reals: HashMap<PathBuf, usize> = HashMap::new();
         let mut tried: HashSet<PathBuf> = HashSet::new();
-        // Clients follow links wherever they lead, and only what they would read is read.
-        let anywhere: Arc<[PathBuf]> = [PathBuf::from("/")].into();
+        // Clients follow links wherever they lead, and only what they would read is read. The
+        // empty path is a prefix of every path.
+        let anywhere: Arc<[PathBuf]> = [PathBuf::new()].into();
         for (place, (path, search)) in paths.enumerate() {
             if !tried.insert(path.clone()) {
                 continue;

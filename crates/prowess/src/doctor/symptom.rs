@@ -213,6 +213,7 @@ impl Symptom {
 
 /// The name to change if that of a skill differs from that of its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NameToChange {
     /// The folder takes the name of the skill.
     Folder,

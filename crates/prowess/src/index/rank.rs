@@ -382,6 +382,7 @@ fn whole_name(name: impl Iterator<Item = u32> + Clone, query: &Query, hits: &[(u
 
 /// The way in which a request names a skill. A higher tier always ranks first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Tier {
     /// The skill is ranked by its score.
     #[default]

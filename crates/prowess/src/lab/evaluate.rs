@@ -7,6 +7,7 @@ use crate::read::skill::Skill;
 
 /// The results of requests whose skills are known.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Evaluation<'lib> {
     /// Every request, in order.
     pub tested: Vec<TestedRequest<'lib>>,
@@ -20,6 +21,7 @@ pub struct Evaluation<'lib> {
 
 /// The result of a request.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TestedRequest<'lib> {
     /// The request, and the expected result.
     pub trial: Trial<'lib>,
@@ -33,6 +35,7 @@ pub struct TestedRequest<'lib> {
 
 /// The numbers of correct and incorrect matches of a skill.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Score {
     /// Requests that should match it, and do.
     pub right: usize,
@@ -44,6 +47,7 @@ pub struct Score {
 
 /// The number of requests that matched one skill when another was expected.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Confusion<'lib> {
     /// The skill that was expected; `None` if none was, or only another than the one matched.
     pub expected: Option<&'lib Skill>,

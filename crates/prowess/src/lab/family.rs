@@ -10,6 +10,7 @@ use crate::{
 
 /// Near duplicates, the skill that requests match first.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct NearDuplicates<'lib> {
     /// Whether their whole texts are almost the same, or else only their descriptions.
     pub whole: bool,
@@ -19,6 +20,7 @@ pub struct NearDuplicates<'lib> {
 
 /// A skill of a family of near duplicates.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct NearDuplicate<'lib> {
     /// The skill.
     pub skill: &'lib Skill,

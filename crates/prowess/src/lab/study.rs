@@ -7,6 +7,7 @@ use crate::read::skill::Skill;
 
 /// The results of a study of a library.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Study<'lib> {
     /// Every skill that was studied, the worst first.
     pub skills: Vec<StudiedSkill<'lib>>,
@@ -19,6 +20,7 @@ pub struct Study<'lib> {
 
 /// The results of a study of a skill.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct StudiedSkill<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
@@ -43,6 +45,7 @@ pub struct StudiedSkill<'lib> {
 
 /// The performance of a skill on requests in its own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum ProbeStatus {
     /// No request ranks it among the first three, or not with enough confidence.
     NeverFound,
@@ -60,6 +63,7 @@ pub enum ProbeStatus {
 
 /// The reason why a skill performs badly.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum MissReason<'lib> {
     /// Its description is still the text of a template.
     Placeholder,
@@ -83,6 +87,7 @@ pub enum MissReason<'lib> {
 
 /// A request in the words of a skill, and its result.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Probe<'lib> {
     /// The request.
     pub request: String,
@@ -96,6 +101,7 @@ pub struct Probe<'lib> {
 
 /// A skill that matches requests meant for another.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Competitor<'lib> {
     /// The skill.
     pub skill: &'lib Skill,

@@ -16,6 +16,7 @@ use crate::{
 
 /// A request, with the expected result.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Trial<'lib> {
     /// The file that it is from.
     pub path: PathBuf,
@@ -40,6 +41,7 @@ pub enum ExpectedMatch<'lib> {
 
 /// The contents of evaluation files.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Trials<'lib> {
     /// The requests, in the order written.
     pub trials: Vec<Trial<'lib>>,

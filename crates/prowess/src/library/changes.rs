@@ -15,6 +15,7 @@ use crate::{
 
 /// One difference between two libraries. Skills are identified by their addresses.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum LibraryChange<'lib> {
     /// A new skill.
     Added {

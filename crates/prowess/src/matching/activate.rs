@@ -35,6 +35,7 @@ pub struct Matching {
 
 /// The way in which skills are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strategy {
     /// By their whole text.
     #[default]
@@ -58,6 +59,7 @@ pub trait Activate: fmt::Debug + Send + Sync {
 
 /// The skills that a request activates.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Activation<'lib> {
     /// The active skills, best first.
     pub active: Vec<Match<'lib>>,
@@ -69,6 +71,7 @@ pub struct Activation<'lib> {
 
 /// A mention of a skill that does not exist, or is not in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Unknown {
     /// The name that was mentioned.
     pub name: String,

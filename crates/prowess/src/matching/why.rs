@@ -13,6 +13,7 @@ use crate::{
 
 /// A word of the request that a skill contains, or has a replacement for.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Reason {
     /// The word, in lower case, as in the request; several words if they form a phrase.
     pub word: String,
@@ -37,6 +38,7 @@ impl fmt::Display for Reason {
 
 /// A part of a skill in which words are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum MatchedField {
     /// Its name.
     Name,

@@ -5,9 +5,7 @@
 
 use std::{
     borrow::Cow,
-    ffi::OsString,
     ops::Range,
-    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -22,7 +20,7 @@ use crate::{
     read::{
         manifest::{AllowedTools, Dialect, Manifest, Status, Type},
         scan_cache::CachedSkill,
-        source::{Mark, Resource, ResourceKind},
+        source::{Mark, Resource, ResourceKind, path_bytes, path_from},
     },
 };
 
@@ -188,14 +186,14 @@ impl Codec for Cow<'static, str> {
 
 impl Codec for PathBuf {
     fn encode(&self, bytes: &mut Vec<u8>) {
-        let own = self.as_os_str().as_bytes();
+        let own = path_bytes(self);
         encode_length(own.len(), bytes);
         bytes.extend_from_slice(own);
     }
 
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let length = u32::decode(bytes)? as usize;
-        Some(OsString::from_vec(take_bytes(bytes, length)?.to_vec()).into())
+        path_from(take_bytes(bytes, length)?.to_vec())
     }
 }
 

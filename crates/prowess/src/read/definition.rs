@@ -41,6 +41,7 @@ pub struct CompositeStep {
 /// The error for a body that lacks what its type needs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct DefinitionError {
     /// The line of the body that is at fault, counted from 1.
     pub line: usize,

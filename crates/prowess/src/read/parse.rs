@@ -33,6 +33,7 @@ pub(crate) const MAX_FRONTMATTER: usize = 64 * 1024;
 
 /// A parsed `SKILL.md`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ParsedSkill {
     /// The manifest, if the text is usable as a skill.
     pub manifest: Option<Manifest>,

@@ -85,6 +85,7 @@ pub(crate) const MEMORABLE: usize = 32 * 1024;
 
 /// The scope and the path that a skill came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Origin {
     /// The owner of the skill: the project, the user or the program.
     pub scope: Scope,
@@ -140,13 +141,13 @@ impl Skill {
     /// Returns the same skill with these instructions, even if its file changes: so that what was
     /// reviewed is what is disclosed.
     #[must_use]
-    pub fn holding(&self, instructions: &str) -> Self {
+    pub fn with_instructions(&self, instructions: &str) -> Self {
         Self { pinned_instructions: Some(instructions.into()), state: None, ..self.clone() }
     }
 
     /// Returns the same skill, with its resources listed anew.
     #[must_use]
-    pub fn relisted(&self) -> Self {
+    pub fn with_current_resources(&self) -> Self {
         Self { resources: OnceLock::new(), state: None, ..self.clone() }
     }
 

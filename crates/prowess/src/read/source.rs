@@ -6,12 +6,14 @@ mod folder;
 mod walk;
 mod ignore;
 mod repository;
-mod open;
 mod mark;
+mod sys;
+mod open;
 mod trouble;
 mod memory;
 mod cache;
-#[cfg_attr(not(target_os = "linux"), path = "source/no_watcher.rs")]
+// The tests can use the watcher of other systems on Linux too: `RUSTFLAGS="--cfg prowess_notify"`.
+#[cfg_attr(any(not(target_os = "linux"), prowess_notify), path = "source/notify_watcher.rs")]
 mod watcher;
 
 use std::{
@@ -20,7 +22,7 @@ use std::{
     fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use crate::finding::Finding;
@@ -36,6 +38,7 @@ pub(crate) use self::{
     cache::Key,
     folder::{Folder, is_link},
     mark::{Mark, VisitMarks},
+    sys::{path_bytes, path_from},
     trouble::reason,
     watcher::Watcher,
 };
@@ -43,6 +46,11 @@ pub(crate) use self::{
 /// Whether a path exists.
 pub(crate) fn is_there(path: &Path) -> bool {
     path.exists()
+}
+
+/// Resolves all links of a path. Equal paths are written alike: on Windows without `\\?\`.
+pub fn real_path(path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    std::fs::canonicalize(path).map(sys::plain_path)
 }
 
 /// A place that contains skills.
@@ -77,6 +85,11 @@ pub trait Source: Send + Sync + fmt::Debug {
         None
     }
 }
+
+/// The quiet period before a change is reported, so that one visit sees all that belongs together.
+const QUIET: Duration = Duration::from_millis(100);
+/// The maximum delay of a change if there is no quiet period.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// An event from a watcher.
 #[derive(Debug, PartialEq, Eq)]
@@ -188,6 +201,13 @@ pub struct Visit {
     pub findings: Vec<Finding>,
 }
 
+impl Visit {
+    /// Creates a visit that no link led to, without findings.
+    pub fn new(what: VisitResult) -> Self {
+        Self { what, linked: false, findings: Vec::new() }
+    }
+}
+
 /// The content of a visited folder.
 #[derive(Debug)]
 pub enum VisitResult {
@@ -230,6 +250,20 @@ pub(crate) struct SkillPaths {
 }
 
 impl DiscoveredSkill {
+    /// Creates a skill that is not on disk, from the path and the bytes of its `SKILL.md`.
+    pub fn new(path: impl Into<Arc<Path>>, head: Vec<u8>) -> Self {
+        Self {
+            path: path.into(),
+            real: None,
+            linked: false,
+            size: head.len() as u64,
+            head,
+            modified: None,
+            resources: None,
+            omitted: 0,
+        }
+    }
+
     /// Returns the name of the skill's folder, even if its path was given as `.`.
     pub fn folder_name(&self) -> Option<String> {
         let shown = self.path.parent().and_then(Path::file_name);

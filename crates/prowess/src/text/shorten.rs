@@ -19,7 +19,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// Escapes a text so that nothing opens or closes a tag. `&` is written as `&amp;` where it would
 /// be read as the beginning of an escape, so that no two texts have the same result.
-pub fn defused(text: &str) -> Cow<'_, str> {
+pub fn escape_tags(text: &str) -> Cow<'_, str> {
     if !text.contains(['<', '&']) {
         return text.into();
     }
@@ -205,11 +205,11 @@ mod tests {
             one_line(" a\r\n\n \u{200b} - b\u{2028}c\u{202e}d\u{0}\u{e0041} \u{7}"),
             "a - b cd"
         );
-        assert_eq!(defused("1 < 2 </a><b> <!-- <?x"), "1 < 2 &lt;/a>&lt;b> &lt;!-- &lt;?x");
+        assert_eq!(escape_tags("1 < 2 </a><b> <!-- <?x"), "1 < 2 &lt;/a>&lt;b> &lt;!-- &lt;?x");
         assert_eq!(
-            defused("<b &lt;b &amp;lt;b R&D; &;"),
+            escape_tags("<b &lt;b &amp;lt;b R&D; &;"),
             "&lt;b &amp;lt;b &amp;amp;lt;b R&amp;D; &;"
         );
-        assert!(matches!(defused("Q&A, R & D"), Cow::Owned(it) if it == "Q&A, R & D"));
+        assert!(matches!(escape_tags("Q&A, R & D"), Cow::Owned(it) if it == "Q&A, R & D"));
     }
 }

@@ -15,7 +15,7 @@ fn with(fields: &str) -> String {
 }
 
 fn fixed(text: impl AsRef<[u8]>) -> (String, Vec<&'static str>) {
-    let FixedText { bytes, findings, left } = fix(text.as_ref(), Profile::Spec);
+    let FixedText { bytes, findings, left, .. } = fix(text.as_ref(), Profile::Spec);
     assert!(left.is_empty(), "{left:?}");
     (String::from_utf8(bytes).unwrap(), codes(&findings))
 }

@@ -691,6 +691,7 @@ mod the_catalog_keeps_to_its_budget {
                 };
                 skills.map(|it| (between(it, "name").unwrap(), length(it))).collect()
             }
+            other => panic!("{other:?} cannot be read"),
         }
     }
 

@@ -24,7 +24,7 @@ fn page() -> String {
         page.push('\n');
         let directories = client.source;
         writeln!(page, "- *directories*: [{}]({})", directories.checked, directories.url).unwrap();
-        for Fact { verdict, symptoms, source } in client.facts {
+        for Fact { verdict, symptoms, source, .. } in client.facts {
             let symptoms: Vec<String> = symptoms.iter().map(|it| it.about()).collect();
             let (url, checked) = (source.url, source.checked);
             writeln!(page, "- *{verdict}*: {} ([{checked}]({url}))", symptoms.join("; ")).unwrap();
@@ -45,6 +45,7 @@ fn looks(client: &Client) -> String {
         Clash::Both => "two skills with one name are both taken",
         Clash::Random => "of two skills with one name chance takes one",
         Clash::Unknown => "which of two skills with one name is taken is not known",
+        other => panic!("there are no words for {other:?}"),
     };
     let quoted =
         |all: &[&str]| all.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
@@ -80,7 +81,7 @@ fn settings_table() -> String {
             let newer = keys(settings.format, newer);
             write!(servers, ", or `{newer}` in a file that has it").unwrap();
         }
-        let Citation { url, checked } = settings.source;
+        let Citation { url, checked, .. } = settings.source;
         writeln!(
             table,
             "| `{name}` | {label} | {user} | {project} | {servers} | [{checked}]({url}) |"

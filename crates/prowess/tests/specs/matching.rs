@@ -425,10 +425,12 @@ mod a_request_activates_skills {
                 .skills()
                 .filter(|it| it.manifest.name.chars().last() == request.chars().last());
             let confidences = [0.9, 0.5, f64::NAN].into_iter().cycle();
-            let tier = Tier::Evidence;
-            fits.zip(confidences)
-                .map(|(skill, confidence)| Match { skill, confidence, score: 7.0, tier })
-                .collect()
+            let scored = fits.zip(confidences).map(|(skill, confidence)| {
+                let mut found = Match::new(skill, confidence);
+                found.score = 7.0;
+                found
+            });
+            scored.collect()
         }
     }
 

@@ -50,7 +50,7 @@ pub(super) async fn activate(
     let offer = tokio::task::spawn_blocking(move || {
         let skill = library.get(&address)?;
         let characters = skill.instructions().map_or(0, |it| invisible(&it));
-        let skill = &skill.holding(&instructions);
+        let skill = &skill.with_instructions(&instructions);
         let (priority, level) = (Priority::Active, Level::Full);
         let offer = Offer::new(&ChosenSkill { skill, priority, level, arguments: None }).ok()?;
         Some((offer, characters))
@@ -67,7 +67,10 @@ pub(super) async fn activate(
 
 /// Returns the same outcome with another output.
 fn with_text(outcome: &Outcome, text: String) -> Outcome {
-    Outcome { output: Some(text.into()), typed: None, ..outcome.clone() }
+    let mut outcome = outcome.clone();
+    outcome.output = Some(text.into());
+    outcome.typed = None;
+    outcome
 }
 
 /// Returns the place of a skill's instructions in the last prompt, if they are there.

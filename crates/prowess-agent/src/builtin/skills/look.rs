@@ -111,7 +111,7 @@ impl EarlierSkill {
         call: &str,
         source: String,
     ) -> Option<Option<Arc<Self>>> {
-        let skill = &skill.holding(&source);
+        let skill = &skill.with_instructions(&source);
         let Ok(UsedSkill::Found { instructions, .. }) = UsedSkill::of(skill) else { return None };
         let Some(result) =
             results(history, call).find(|it: &&str| it.contains(instructions.trim_end()))

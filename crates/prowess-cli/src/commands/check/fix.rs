@@ -6,7 +6,6 @@ use std::{
     ffi::OsStr,
     fs,
     io::Read as _,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -15,6 +14,7 @@ use prowess::{
     CheckResult, CheckedFile, Finding, FixedText, Manifest, Profile, Rule, Severity, SizeLimits,
     fix, has_fix, is_plain_name, parse, revise, spec::SKILL_FILE,
 };
+use prowess_runtime::sys::PermissionsExt as _;
 use prowess_runtime::{
     files::ChangeHistory,
     sandbox::{Links, Root},
@@ -108,7 +108,7 @@ pub(super) fn fix_files(
     let here = env::current_dir().map(|it| trust::project_of(&it)).unwrap_or_default();
     let fixed = checked.files.iter().filter_map(|file| {
         let found = found.remove(&*file.path)?;
-        let real = fs::canonicalize(file.real.as_deref().unwrap_or(&file.path));
+        let real = prowess::real_path(file.real.as_deref().unwrap_or(&file.path));
         let is_here = real.is_ok_and(|it| it.starts_with(&here));
         let group = history.and_then(ChangeHistory::group).filter(|_| !is_here);
         let undone_by = group.map(str::to_owned);
@@ -251,7 +251,7 @@ impl FileFix<'_> {
             .with_context(cannot)?;
         let root = Root::open(root).with_context(cannot)?;
         let before = self.read(&root, inside).with_context(cannot)?;
-        let FixedText { bytes: mut after, mut findings, left } = fix(&before, self.profile);
+        let FixedText { bytes: mut after, mut findings, left, .. } = fix(&before, self.profile);
         findings.iter_mut().for_each(|it| it.path.clone_from(&self.file.path));
         fixed.left = left;
         let named = match self.args.rename {
@@ -298,7 +298,7 @@ impl FileFix<'_> {
 
     /// Records the content of the file for `prowess undo`, if there is a history.
     fn record(&self, before: &[u8], after: &[u8]) -> Option<(&ChangeHistory, u64)> {
-        let (history, path) = (self.history?, fs::canonicalize(self.real_path()).ok()?);
+        let (history, path) = (self.history?, prowess::real_path(self.real_path()).ok()?);
         let mode = fs::metadata(&path).ok()?.permissions().mode();
         let time = history.keep(&path, Some((before, mode)), after).ok()?;
         Some((history, time))
@@ -381,7 +381,7 @@ impl FileFix<'_> {
             return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);
         }
         if !self.args.dry_run {
-            let before = fs::canonicalize(root.path().join(from)).ok();
+            let before = prowess::real_path(root.path().join(from)).ok();
             root.rename(from, to).with_context(cannot)?;
             if let (Some(history), Some(before)) = (self.history, before) {
                 // The renaming is done even if it cannot be recorded.

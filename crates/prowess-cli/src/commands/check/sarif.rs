@@ -1,8 +1,9 @@
 //! Findings as a SARIF 2.1.0 log, for code scanning services.
 
-use std::{collections::HashMap, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::Path};
+use std::{collections::HashMap, fmt::Write as _, path::Path};
 
 use prowess::{Finding, Profile, RULES, Rule, Severity};
+use prowess_runtime::sys::OsStrExt as _;
 use prowess_runtime::text::hex;
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};

@@ -155,6 +155,6 @@ fn note_json<'a>(client: &'static Client, note: &'a VerdictReason) -> NoteJson<'
 }
 
 fn crowded_json(crowded: &CrowdedClient) -> CrowdedJson {
-    let CrowdedClient { client, skills, characters, room } = *crowded;
+    let CrowdedClient { client, skills, characters, room, .. } = *crowded;
     CrowdedJson { client: client.name, skills, characters, room }
 }

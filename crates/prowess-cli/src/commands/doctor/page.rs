@@ -325,7 +325,7 @@ fn verdict_participle(verdict: Verdict, _: usize) -> &'static str {
 
 /// Prints that a client cannot list all skills.
 fn print_crowded(crowded: &CrowdedClient, printer: &mut Printer) -> Result<()> {
-    let CrowdedClient { client, skills, characters, room } = crowded;
+    let CrowdedClient { client, skills, characters, room, .. } = crowded;
     let text = format!(
         "{} has room for about {room} characters of names and descriptions, and its {} have {characters}: some are shortened or left out",
         client.label,

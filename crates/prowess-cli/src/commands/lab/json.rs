@@ -105,6 +105,7 @@ pub(super) fn explain_miss(because: MissReason<'_>) -> String {
         MissReason::Shadowed(other) => format!("shadowed by `{}`", name(other)),
         MissReason::Crowded(others) => format!("{others} other skills match instead"),
         MissReason::Unsure(_) => "its matches are always below the threshold".to_owned(),
+        _ => "its own words do not find it".to_owned(),
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
 /// Returns the skills with a tag; all if none is given.
 fn with_tag(library: &Arc<Library>, tag: Option<&str>) -> Arc<Library> {
     match tag {
-        Some(tag) => Arc::new(library.keeping(|it| it.manifest.has_tag(tag))),
+        Some(tag) => Arc::new(library.filter_skills(|it| it.manifest.has_tag(tag))),
         None => library.clone(),
     }
 }
@@ -93,8 +93,8 @@ enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn new(change: &'a LibraryChange<'a>) -> Self {
-        match change {
+    fn new(change: &'a LibraryChange<'a>) -> Option<Self> {
+        Some(match change {
             LibraryChange::Added { address, skill } => {
                 Self::Added { address, skill: skill_json(skill, address.clone()) }
             }
@@ -106,13 +106,14 @@ impl<'a> Event<'a> {
             }
             LibraryChange::Found(finding) => Self::Found { finding: finding_json(finding) },
             LibraryChange::Cleared(finding) => Self::Cleared { finding: finding_json(finding) },
-        }
+            _ => return None,
+        })
     }
 }
 
 fn print_change(change: &LibraryChange<'_>, printer: &mut Printer) -> Result<()> {
     if printer.json {
-        return printer.json_line(&Event::new(change));
+        return Event::new(change).map_or(Ok(()), |it| printer.json_line(&it));
     }
     let (sign, style, name, rest) = match change {
         LibraryChange::Added { address, skill } => {
@@ -128,6 +129,7 @@ fn print_change(change: &LibraryChange<'_>, printer: &mut Printer) -> Result<()>
         }
         LibraryChange::Found(it) => return print_finding("!", YELLOW, it, printer),
         LibraryChange::Cleared(it) => return print_finding("✓", GREEN, it, printer),
+        _ => return Ok(()),
     };
     let (name, rest) = (safe::line(name), safe::line(rest));
     let room = printer.width.map(|it| it.saturating_sub(name.width() + 4).max(10));

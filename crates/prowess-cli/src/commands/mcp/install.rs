@@ -230,7 +230,7 @@ fn print_result(
     printer: &mut Printer,
 ) {
     let label = client.label;
-    let Citation { url: source, checked } = client.settings.source;
+    let Citation { url: source, checked, .. } = client.settings.source;
     let name = &args.name;
     printer.note(&match (is_new, is_written, args.remove) {
         (false, _, false) => format!("`{name}` is already registered; nothing to change"),

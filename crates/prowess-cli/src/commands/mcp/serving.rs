@@ -10,10 +10,12 @@ use std::{
 use anyhow::Result;
 use prowess_mcp::server::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
 use prowess_runtime::text::hex;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
-use crate::{cli_error::CliError, host::stop_signal, key_file::read_key_file, printer::Printer};
+use crate::{
+    cli_error::CliError, host::stop_signal, key_file::read_key_file, printer::Printer,
+    sys::raise_file_limit,
+};
 
 /// The default address.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -139,10 +141,7 @@ fn generate_token() -> Result<String> {
 /// Returns the number of connections that may be open. Each is an open file, which the system
 /// limits.
 fn connection_limit() -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit };
-    let most = setrlimit(Resource::Nofile, raised).map_or(limit.current, |()| limit.maximum);
-    let most = most.unwrap_or(u64::MAX).saturating_sub(OTHERS).max(OTHERS);
+    let most = raise_file_limit().saturating_sub(OTHERS).max(OTHERS);
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 

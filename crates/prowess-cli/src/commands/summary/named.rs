@@ -49,7 +49,7 @@ impl SummaryScope {
             return;
         }
         let named: Vec<PathBuf> = self.directories.iter().map(|it| real_path(it)).collect();
-        let Checkup { skills, locations, crowded, findings } = checkup;
+        let Checkup { skills, locations, crowded, findings, .. } = checkup;
         for location in &mut *locations {
             let mut paths = location.aliases.iter().chain([&location.directory]);
             let is_named = paths.any(|it| is_in_named(it, &named));

@@ -264,7 +264,7 @@ impl Canvas {
         let readers = location.readers(summary.checkup);
         let (mut full, mut part) = (Vec::new(), Vec::new());
         let (mut unknown, mut none) = (Vec::new(), Vec::new());
-        for DirectoryReader { client, loaded, hidden, unknown: undecided } in &readers {
+        for DirectoryReader { client, loaded, hidden, unknown: undecided, .. } in &readers {
             let label = client.label;
             match (*loaded, *hidden) {
                 (0, _) if *undecided > 0 => unknown.push(label.to_owned()),
@@ -307,7 +307,7 @@ impl Canvas {
 
     /// Draws the verdict on one skill, and its reason.
     fn draw_trouble(&mut self, trouble: &SkillTrouble<'_>, column: usize) {
-        let SkillTrouble { skill, verdict, clients, note } = trouble;
+        let SkillTrouble { skill, verdict, clients, note, .. } = trouble;
         let name = safe::cut(&safe::line(&skill.name), column);
         let pad = " ".repeat(column.saturating_sub(name.width()));
         let reason = note.map(|it| it.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about));

@@ -198,6 +198,8 @@ impl LoginError {
         };
         let message =
             format!("cannot log in to the server `{label}`: {}", self.message_with_cause());
-        Box::new(Outcome { hint: self.hint(label), ..Outcome::bad(status, message) })
+        let mut outcome = Outcome::bad(status, message);
+        outcome.hint = self.hint(label);
+        Box::new(outcome)
     }
 }

@@ -1,26 +1,18 @@
 //! The stored logins: a private file for each server.
 
 use std::{
-    fs::{self, DirBuilder, File},
-    io::{self, Read as _, Write as _},
-    os::{
-        fd::OwnedFd,
-        unix::fs::{DirBuilderExt as _, MetadataExt as _},
-    },
+    fs::{self, File, TryLockError},
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use rustix::{
-    fs::{AtFlags, FlockOperation, Mode, OFlags, fchmod, fsync, openat, renameat, unlinkat},
-    io::Errno,
-    process::geteuid,
-};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
 use super::{LoginError, registration::RegisteredClient, token::Tokens};
+use crate::sys::PrivateFolder;
 
 /// A stored login to a server. The server and the issuer are stored with the tokens, so that they
 /// are never sent elsewhere, even if the server's metadata change.
@@ -39,6 +31,7 @@ pub(super) struct StoredLogin {
 
 /// The state of a login, without tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LoginState {
     /// The authorization server of the login.
     pub issuer: String,
@@ -75,27 +68,8 @@ impl Logins {
         server: &str,
     ) -> Result<Option<StoredLogin>, LoginError> {
         let name = file_name(label, server);
-        let bytes = self.open().and_then(|directory| {
-            let Some(directory) = directory else { return Ok(None) };
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let file = match openat(&directory, &*name, flags, Mode::empty()) {
-                Ok(file) => File::from(file),
-                Err(Errno::NOENT) => return Ok(None),
-                Err(Errno::LOOP) => return Err(io::Error::other("it is a link")),
-                Err(error) => return Err(error.into()),
-            };
-            // The opened file is checked, because its path may lead elsewhere by now.
-            let metadata = file.metadata()?;
-            if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
-                return Err(io::Error::other("it is not a file that belongs to you"));
-            }
-            if metadata.mode() & 0o077 != 0 {
-                return Err(io::Error::other("other users can read or change it"));
-            }
-            let mut bytes = Vec::new();
-            file.take(LONGEST).read_to_end(&mut bytes)?;
-            Ok(Some(bytes))
-        });
+        let bytes = PrivateFolder::open(&self.directory)
+            .and_then(|it| it.map_or(Ok(None), |it| it.read(&name, LONGEST)));
         let Some(bytes) = bytes.map_err(|error| self.storage_error(&name, &error.to_string()))?
         else {
             return Ok(None);
@@ -109,21 +83,8 @@ impl Logins {
     /// Stores a login, replacing an older one.
     pub(super) fn write(&self, label: &str, login: &StoredLogin) -> Result<(), LoginError> {
         let name = file_name(label, &login.server);
-        let draft = format!("{name}.new");
-        let written = self.open_or_create().and_then(|directory| {
-            let bytes = serde_json::to_vec_pretty(login)?;
-            match unlinkat(&directory, &*draft, AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT) => {}
-                Err(error) => return Err(error.into()),
-            }
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let file = openat(&directory, &*draft, flags, Mode::RUSR | Mode::WUSR)?;
-            let mut file = File::from(file);
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            renameat(&directory, &*draft, &directory, &*name)?;
-            Ok(fsync(&directory)?)
-        });
+        let written = PrivateFolder::open_or_create(&self.directory)
+            .and_then(|it| it.write(&name, &serde_json::to_vec_pretty(login)?));
         written.map_err(|error| self.storage_error(&name, &error.to_string()))
     }
 
@@ -131,15 +92,16 @@ impl Logins {
     /// URLs; returns whether there was one.
     pub(super) fn remove(&self, label: &str, server: Option<&str>) -> Result<bool, LoginError> {
         let only = server.map(|it| file_name(label, it));
-        let removed = self.open().and_then(|directory| {
+        let removed = PrivateFolder::open(&self.directory).and_then(|directory| {
             let Some(directory) = directory else { return Ok(false) };
             let mut is_removed = false;
             for entry in fs::read_dir(&self.directory)? {
                 let name = entry?.file_name();
-                let rest = name.to_str().and_then(|it| it.strip_prefix(label));
+                let Some(name) = name.to_str() else { continue };
+                let rest = name.strip_prefix(label);
                 let is_one = rest.is_some_and(|it| it.starts_with('.') && it != LOCK);
-                if is_one && only.as_ref().is_none_or(|it| **it == *name) {
-                    unlinkat(&directory, &*name, AtFlags::empty())?;
+                if is_one && only.as_ref().is_none_or(|it| it == name) {
+                    directory.remove(name)?;
                     is_removed = true;
                 }
             }
@@ -149,49 +111,20 @@ impl Logins {
     }
 
     /// Locks the login with a label against other processes, until the returned file is dropped.
-    pub(super) async fn lock(&self, label: &str) -> Result<OwnedFd, LoginError> {
+    pub(super) async fn lock(&self, label: &str) -> Result<File, LoginError> {
         let name = format!("{label}{LOCK}");
         let failed = |error: io::Error| self.storage_error(&name, &error.to_string());
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = self
-            .open_or_create()
-            .and_then(|it| Ok(openat(&it, &*name, flags, Mode::RUSR | Mode::WUSR)?))
+        let opened = PrivateFolder::open_or_create(&self.directory)
+            .and_then(|it| it.open_lock(&name))
             .map_err(failed)?;
         let end = Instant::now() + PATIENCE;
         loop {
-            match rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+            match opened.try_lock() {
                 Ok(()) => return Ok(opened),
-                Err(Errno::WOULDBLOCK) if Instant::now() < end => sleep(PAUSE).await,
+                Err(TryLockError::WouldBlock) if Instant::now() < end => sleep(PAUSE).await,
                 Err(error) => return Err(failed(error.into())),
             }
         }
-    }
-
-    /// Opens the directory, which is created if it is missing.
-    fn open_or_create(&self) -> io::Result<OwnedFd> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        self.open()?.ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-
-    /// Opens the directory, and makes it private; `None` if it does not exist.
-    fn open(&self) -> io::Result<Option<OwnedFd>> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = match rustix::fs::open(&self.directory, flags, Mode::empty()) {
-            Ok(directory) => File::from(directory),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::NOTDIR | Errno::LOOP) => {
-                return Err(io::Error::other("its directory is a link, or not a directory"));
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let metadata = directory.metadata()?;
-        if metadata.uid() != geteuid().as_raw() {
-            return Err(io::Error::other("its directory belongs to another user"));
-        }
-        if metadata.mode() & 0o077 != 0 {
-            fchmod(&directory, Mode::RWXU)?;
-        }
-        Ok(Some(directory.into()))
     }
 
     fn storage_error(&self, name: &str, why: &str) -> LoginError {

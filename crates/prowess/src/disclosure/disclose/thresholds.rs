@@ -15,6 +15,7 @@ pub struct Thresholds {
 #[error(
     "`{brief_at}` and `{full_at}` are not valid thresholds: both must be between 0 and 1, and the first must not exceed the second"
 )]
+#[non_exhaustive]
 pub struct ThresholdsError {
     /// The first number.
     pub brief_at: f64,

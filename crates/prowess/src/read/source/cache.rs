@@ -14,16 +14,13 @@
 //! is an error: anything that cannot be cached is read again.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-use rustix::fs::OFlags;
-
-use super::mark::SETTLED;
+use super::{mark::SETTLED, sys};
 
 /// A cache of what libraries have read, for later ones over the same files.
 ///
@@ -63,8 +60,7 @@ impl Cache {
     /// Reads the payload of a key; `None` if it is missing or damaged.
     pub(crate) fn read(&self, kind: &str, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(kind, key);
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-        let mut file = OpenOptions::new().read(true).custom_flags(flags).open(&path).ok()?;
+        let mut file = sys::open_no_link(&path).ok()?;
         let bytes = payload(&mut file, key);
         if bytes.is_none() {
             let _ = fs::rename(&path, path.with_extension("bad"));
@@ -84,7 +80,7 @@ impl Cache {
         if bytes.len() as u64 > LARGEST {
             return;
         }
-        let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        let _ = sys::create_private_folder(&self.folder);
         let path = self.path(kind, key);
         let mut random = [0; 8];
         if getrandom::fill(&mut random).is_err() {
@@ -125,7 +121,7 @@ impl Cache {
 }
 
 fn write_draft(path: &Path, key: &Key, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = sys::create_private(path)?;
     file.write_all(&header(key, bytes))?;
     file.write_all(bytes)
 }

@@ -4,27 +4,20 @@
 
 use std::{
     ffi::OsStr,
+    fs::File,
     io,
-    os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
-};
-
-use rustix::{
-    fs::{AtFlags, FileType, Mode, OFlags},
-    io::Errno,
 };
 
 use super::{
     DiscoveredSkill, Listing, ReadError, Search, SizeLimits, SkillPaths, Source, Stamp, Visit,
     VisitResult,
     mark::{Mark, SETTLED, VisitMarks},
-    open::{
-        Entries, FILE, FolderEntry, fill, is_inside, list, modified_at, open_beneath,
-        open_contained, open_directory, open_file, read_all,
-    },
+    open::{Entries, FolderEntry, is_inside, list, open_contained, read_all},
     repository::{Repository, has_output, is_hidden, is_reported_link},
+    sys::{self, BaseFolder, FolderHandle, Kind},
     trouble::{Role, Trouble, finding},
     walk::walk,
     watcher::Watcher,
@@ -46,7 +39,7 @@ pub(crate) struct Folder {
     real: PathBuf,
     /// The configured directories with all links resolved: the allowed targets of links.
     pub(super) allowed: Arc<[PathBuf]>,
-    directory: Arc<OwnedFd>,
+    directory: Arc<BaseFolder>,
     /// The search rules, if it is a repository.
     repository: Option<Arc<Repository>>,
     limit: u64,
@@ -64,7 +57,7 @@ impl Folder {
     ) -> io::Result<Self> {
         let scope = configured.scope;
         let real = std::fs::canonicalize(&path)?;
-        let directory = Arc::new(open_directory(&real)?);
+        let directory = Arc::new(BaseFolder::open(&real)?);
         let repository = match configured.search {
             Search::Plain => None,
             Search::Repository => Some(Arc::new(Repository::new(&real))),
@@ -95,8 +88,8 @@ impl Folder {
     /// Whether it is the same directory, with the same allowed targets of links.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let [own, others] = [self, other]
-            .map(|it| rustix::fs::fstat(&it.directory).map(|it| (it.st_dev, it.st_ino)));
-        own.is_ok()
+            .map(|it| it.directory.state().ok().map(|it| (it.mark.device, it.mark.inode)));
+        own.is_some()
             && own == others
             && self.identity() == other.identity()
             && self.allowed == other.allowed
@@ -140,23 +133,21 @@ impl Folder {
 
     /// Returns the target of a link, if it is inside the configured directories.
     pub(super) fn resolve_contained(&self, path: &Path) -> Result<PathBuf, Trouble> {
-        let real = std::fs::canonicalize(path).map_err(|error| match error.raw_os_error() {
-            Some(code) => Errno::from_raw_os_error(code).into(),
-            None => Trouble::Io(error),
-        })?;
+        let real = std::fs::canonicalize(path)?;
         if is_inside(&real, &self.allowed) { Ok(real) } else { Err(Trouble::Escapes(real)) }
     }
 
     /// Opens a folder below this one; also returns the real path if a link led there.
-    fn enter(&self, folder: &Path) -> Result<(OwnedFd, Option<PathBuf>), Trouble> {
-        let inside = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        match open_beneath(&self.directory, inside, OFlags::DIRECTORY) {
+    fn enter(&self, folder: &Path) -> Result<(FolderHandle, Option<PathBuf>), Trouble> {
+        match self.directory.folder_beneath(folder) {
             Ok(directory) => {
                 let path = self.path.join(folder);
                 self.watch(&path, &path);
                 Ok((directory, None))
             }
-            Err(Errno::LOOP | Errno::NOTDIR) => {
+            Err(error)
+                if sys::is_link_error(&error) || error.kind() == io::ErrorKind::NotADirectory =>
+            {
                 let path = self.path.join(folder);
                 let real = self.resolve_contained(&path)?;
                 if self.real.join(folder).starts_with(&real) {
@@ -164,9 +155,9 @@ impl Folder {
                 }
                 self.watch_target(&path, &real);
                 self.watch(&path, &real);
-                Ok((open_directory(&real)?, Some(real)))
+                Ok((FolderHandle::open(&real)?, Some(real)))
             }
-            Err(errno) => Err(errno.into()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -203,18 +194,15 @@ impl Folder {
     /// Returns the mark of a file or folder, by its path below this one; `None` if it does not
     /// exist.
     pub(crate) fn mark(&self, path: &str) -> Option<Mark> {
-        let path = if path.is_empty() { "." } else { path };
-        let stat = rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW);
-        stat.ok().map(|it| Mark::from_stat(&it))
+        self.directory.state_of(path).ok().map(|it| it.mark)
     }
 
     /// Returns the mark of a file by its whole path, if any later change will give it another one.
     /// A link has none, because its target can change.
     pub(crate) fn settled_mark(&self, path: &Path) -> Option<Mark> {
         let moment = SystemTime::now();
-        let stat = rustix::fs::lstat(path).ok()?;
-        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        Some(Mark::from_stat(&stat)).filter(|it| is_file && it.is_settled(moment, SETTLED))
+        let state = sys::link_state(path).ok().filter(|it| it.kind == Kind::File)?;
+        Some(state.mark).filter(|it| it.is_settled(moment, SETTLED))
     }
 
     /// Returns bytes that identify this directory, including the name that it was given by.
@@ -239,7 +227,7 @@ impl Folder {
         let (directory, linked) = self.enter(folder)?;
         if let Some(seen) = seen.as_deref_mut() {
             seen.is_more = linked.is_some();
-            seen.marks.push(("".into(), Mark::from_stat(&rustix::fs::fstat(&directory)?)));
+            seen.marks.push(("".into(), directory.state()?.mark));
         }
         let mut entries = list(directory)?;
         // A hidden folder may contain a folder of skills, but is not a skill itself.
@@ -305,8 +293,7 @@ impl Folder {
             return folders;
         }
         for entry in &entries.names {
-            let is_folder =
-                matches!(entry.kind, FileType::Directory | FileType::Symlink | FileType::Unknown);
+            let is_folder = matches!(entry.kind, Kind::Folder | Kind::Link | Kind::Unknown);
             let is_skipped = is_folder
                 && match &self.repository {
                     Some(repository) => repository.skips(folder, &entry.name),
@@ -339,7 +326,7 @@ impl Folder {
         let path = self.path.join(folder);
         self.watch(&path, &path);
         let mark = seen.is_some().then(|| self.mark(folder.to_str()?)).flatten();
-        let file = open_beneath(&self.directory, &folder.join(SKILL_FILE), FILE).ok()?;
+        let file = self.directory.file_beneath(&folder.join(SKILL_FILE)).ok()?;
         let head = Head::new(&file, None, limits).ok()?;
         if let Some(seen) = seen {
             seen.is_more = mark.is_none();
@@ -398,26 +385,21 @@ impl Folder {
     /// Reads the beginning of a `SKILL.md`.
     fn head(
         &self,
-        directory: &OwnedFd,
+        directory: &FolderHandle,
         entry: &FolderEntry,
         path: &Path,
         limits: &SizeLimits,
     ) -> Result<Head, Trouble> {
-        let (file, real) = match rustix::fs::openat(
-            directory,
-            &*entry.name,
-            FILE | OFlags::NOFOLLOW,
-            Mode::empty(),
-        ) {
+        let (file, real) = match directory.file(&entry.name) {
             Ok(file) => (file, None),
-            Err(Errno::LOOP) => {
+            Err(error) if sys::is_link_error(&error) => {
                 let real = self.resolve_contained(path)?;
                 self.watch_target(path.parent().unwrap_or(path), &real);
-                (open_file(&real)?, Some(real))
+                (sys::open_file(&real)?, Some(real))
             }
             // A socket cannot be opened at all.
-            Err(Errno::NXIO) => return Err(Trouble::NotRegular),
-            Err(errno) => return Err(errno.into()),
+            Err(error) if sys::is_unopenable(&error) => return Err(Trouble::NotRegular),
+            Err(error) => return Err(error.into()),
         };
         Head::new(&file, real, limits)
     }
@@ -435,7 +417,7 @@ impl Source for Folder {
     fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>) {
         let skill = path.parent().unwrap_or(path);
         let mut findings = Vec::new();
-        let opened = self.resolve_contained(skill).and_then(|it| Ok(open_directory(&it)?));
+        let opened = self.resolve_contained(skill).and_then(|it| Ok(FolderHandle::open(&it)?));
         let resources = match opened.and_then(list) {
             Ok(mut entries) => {
                 if let Some(document) = document_index(&entries.names) {
@@ -465,7 +447,7 @@ impl Source for Folder {
     }
 
     fn absolute(&self, path: &Path) -> Option<PathBuf> {
-        path.strip_prefix(&self.path).ok().map(|it| self.real.join(it))
+        Some(sys::plain_path(self.real.join(path.strip_prefix(&self.path).ok()?)))
     }
 }
 
@@ -479,19 +461,18 @@ struct Head {
 }
 
 impl Head {
-    fn new(file: &OwnedFd, real: Option<PathBuf>, limits: &SizeLimits) -> Result<Self, Trouble> {
-        let stat = rustix::fs::fstat(file)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+    fn new(file: &File, real: Option<PathBuf>, limits: &SizeLimits) -> Result<Self, Trouble> {
+        let state = sys::file_state(file)?;
+        if state.kind != Kind::File {
             return Err(Trouble::NotRegular);
         }
-        let (size, limit) =
-            (u64::try_from(stat.st_size).unwrap_or_default(), limits.max_document_size);
+        let (size, limit) = (state.size, limits.max_document_size);
         if size > limit {
             return Err(Trouble::TooLarge { size, limit });
         }
         let mut bytes = Vec::with_capacity(HEAD.min(size as usize + 1));
-        fill(file, &mut bytes)?;
-        Ok(Self { bytes, real, size, modified: modified_at(&stat), mark: Mark::from_stat(&stat) })
+        sys::fill(file, &mut bytes)?;
+        Ok(Self { bytes, real, size, modified: state.modified, mark: state.mark })
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::Stat;
-
 use crate::spec::SKILL_FILE;
 
 /// The identity and state of a file or folder. The system sets `changed` at every change of
-/// content, name or permissions, whatever time the file is given.
+/// content, name or permissions, whatever time the file is given; on Windows, where it cannot be
+/// asked for, it is the time of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Mark {
     pub(crate) device: u64,
@@ -39,16 +38,6 @@ impl VisitMarks {
 }
 
 impl Mark {
-    pub(super) fn from_stat(stat: &Stat) -> Self {
-        Self {
-            device: stat.st_dev as _,
-            inode: stat.st_ino as _,
-            size: stat.st_size as _,
-            modified: (stat.st_mtime as _, stat.st_mtime_nsec as _),
-            changed: (stat.st_ctime as _, stat.st_ctime_nsec as _),
-        }
-    }
-
     /// Whether the file was changed long enough before `moment` that any change after it gives
     /// another mark. File timestamps may not advance for a while.
     pub(crate) fn is_settled(&self, moment: SystemTime, settled: Duration) -> bool {

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     collections::BTreeMap,
+    ffi::OsStr,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -39,17 +40,16 @@ impl Memory {
 
     /// Returns the files of a folder, by their paths within it.
     fn files_in(&self, folder: &Path) -> impl Iterator<Item = (&str, &[u8])> {
-        let prefix = match folder.to_string_lossy() {
-            folder if folder.is_empty() => String::new(),
-            folder => format!("{folder}/"),
-        };
+        let parts = folder.iter().map(|it| it.to_string_lossy() + "/");
+        let prefix: String = parts.collect();
         let files = self.files.range(prefix.clone()..);
         files.map_while(move |(path, bytes)| Some((path.strip_prefix(&prefix)?, &**bytes)))
     }
 
     fn bytes(&self, path: &Path) -> Result<&[u8], ReadError> {
-        let known = path.strip_prefix(&self.name).ok().and_then(Path::to_str);
-        let bytes = known.and_then(|it| self.files.get(it)).map(|it| &**it);
+        let known = path.strip_prefix(&self.name).ok();
+        let parts = known.and_then(|it| it.iter().map(OsStr::to_str).collect::<Option<Vec<_>>>());
+        let bytes = parts.and_then(|it| self.files.get(&it.join("/"))).map(|it| &**it);
         bytes.ok_or_else(|| ReadError::Io {
             path: path.to_owned(),
             source: io::ErrorKind::NotFound.into(),

@@ -12,11 +12,10 @@ use std::{
     },
 };
 
-use rustix::fs::{FileType, Mode, OFlags};
-
 use super::{
     ignore::Ignore,
-    open::{Entries, FILE, open_file},
+    open::Entries,
+    sys::{self, Kind},
     trouble::Trouble,
 };
 use crate::{clients::CLIENTS, lock::lock, spec::SKILL_FILE};
@@ -50,8 +49,8 @@ impl Repository {
         if let Some(root) = real.ancestors().find(|it: &&Path| it.join(".git").exists()) {
             for folder in real.ancestors().skip(1).take_while(|it| it.starts_with(root)) {
                 let way = real.strip_prefix(folder).unwrap_or(real).to_owned();
-                let file = open_file(&folder.join(".gitignore")).ok();
-                above.extend(file.map(|it| (way, read(File::from(it)))));
+                let file = sys::open_file(&folder.join(".gitignore")).ok();
+                above.extend(file.map(|it| (way, read(it))));
             }
         }
         let is_ignored = real.ancestors().any(|folder| {
@@ -73,16 +72,13 @@ impl Repository {
         let mut names = entries.names.iter();
         let mut inside = lock(&self.inside);
         inside.remove(folder);
-        if !names.any(|it| {
-            &*it.name == ".gitignore"
-                && matches!(it.kind, FileType::RegularFile | FileType::Unknown)
-        }) {
+        if !names
+            .any(|it| &*it.name == ".gitignore" && matches!(it.kind, Kind::File | Kind::Unknown))
+        {
             return;
         }
-        let flags = FILE | OFlags::NOFOLLOW;
-        let file = rustix::fs::openat(&entries.directory, ".gitignore", flags, Mode::empty());
-        if let Ok(file) = file {
-            inside.insert(folder.to_owned(), read(File::from(file)));
+        if let Ok(file) = entries.directory.file(".gitignore") {
+            inside.insert(folder.to_owned(), read(file));
             self.ignores_anything.store(true, Ordering::Relaxed);
         }
     }

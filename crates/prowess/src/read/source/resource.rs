@@ -17,6 +17,7 @@ pub enum Scope {
 
 /// A file beside `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Resource {
     /// Its path within the skill's folder, with `/` between the parts.
     pub path: Box<str>,
@@ -32,6 +33,7 @@ pub struct Resource {
 
 /// The purpose of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum ResourceKind {
     /// To be run.
     Script,

@@ -5,8 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::io::Errno;
-
+use super::sys;
 use crate::finding::{
     Finding, Severity,
     rule::{self, Rule},
@@ -36,12 +35,9 @@ pub(super) enum Role {
     Resource,
 }
 
-impl From<Errno> for Trouble {
-    fn from(errno: Errno) -> Self {
-        match errno {
-            Errno::LOOP => Self::Circle,
-            errno => Self::Io(errno.into()),
-        }
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        if sys::is_link_error(&error) { Self::Circle } else { Self::Io(error) }
     }
 }
 
@@ -89,7 +85,10 @@ pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Findi
         Trouble::Escapes(real) => (
             &rule::LINK_ESCAPES,
             Severity::Error,
-            format!("the link leaves the configured directories, to `{}`", real.display()),
+            format!(
+                "the link leaves the configured directories, to `{}`",
+                sys::plain_path(real.clone()).display()
+            ),
             "add its target to the directories, or copy the files",
         ),
         Trouble::NotRegular if role == Role::Document => (

@@ -2,17 +2,15 @@
 
 use std::{
     io::Read as _,
-    os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
-
-use rustix::fs::{AtFlags, FileType, Stat};
 
 use super::{
     MAX_DEPTH, MAX_ENTRIES, SizeLimits,
     folder::{Folder, document_index},
-    mark::{Mark, VisitMarks},
-    open::{Entries, FolderEntry, list, modified_at, open_contained, open_directory, open_inside},
+    mark::VisitMarks,
+    open::{Entries, FolderEntry, list, open_contained},
+    sys::{self, FolderHandle, Kind, State},
     trouble::{Role, Trouble, finding},
 };
 use crate::{
@@ -97,7 +95,7 @@ impl Walk<'_> {
 
     fn entry(
         &mut self,
-        directory: &OwnedFd,
+        directory: &FolderHandle,
         entry: &FolderEntry,
         path: &str,
         way: &FolderPath,
@@ -106,21 +104,19 @@ impl Walk<'_> {
             return Err(Trouble::NotText);
         }
         match entry.kind {
-            FileType::Directory => {
-                self.subfolder(open_inside(directory, &entry.name)?, path, way, way.linked)
-            }
-            FileType::RegularFile | FileType::Symlink | FileType::Unknown => {
-                let stat = rustix::fs::statat(directory, &*entry.name, AtFlags::SYMLINK_NOFOLLOW)?;
-                match FileType::from_raw_mode(stat.st_mode) {
-                    FileType::RegularFile => self.file(path, &stat),
-                    FileType::Symlink => self.link(path, way),
-                    FileType::Directory => {
-                        self.subfolder(open_inside(directory, &entry.name)?, path, way, way.linked)
+            Kind::Folder => self.subfolder(directory.folder(&entry.name)?, path, way, way.linked),
+            Kind::File | Kind::Link | Kind::Unknown => {
+                let state = directory.state_of(&entry.name)?;
+                match state.kind {
+                    Kind::File => self.file(path, &state),
+                    Kind::Link => self.link(path, way),
+                    Kind::Folder => {
+                        self.subfolder(directory.folder(&entry.name)?, path, way, way.linked)
                     }
                     _ => Err(Trouble::NotRegular),
                 }
             }
-            _ => Err(Trouble::NotRegular),
+            Kind::Other => Err(Trouble::NotRegular),
         }
     }
 
@@ -137,20 +133,20 @@ impl Walk<'_> {
                 format!("this is a link into the skill `{name}`, so its scripts are not run");
             self.note(&rule::RESOURCE_NOT_REGULAR, path, message, "copy the files");
         }
-        let stat = rustix::fs::stat(&real)?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => self.file(path, &stat),
-            FileType::Directory if way.linked || self.real(&way.path).starts_with(&real) => {
+        let state = sys::state(&real)?;
+        match state.kind {
+            Kind::File => self.file(path, &state),
+            Kind::Folder if way.linked || self.real(&way.path).starts_with(&real) => {
                 Err(Trouble::Circle)
             }
-            FileType::Directory => self.subfolder(open_directory(&real)?, path, way, true),
+            Kind::Folder => self.subfolder(FolderHandle::open(&real)?, path, way, true),
             _ => Err(Trouble::NotRegular),
         }
     }
 
     fn subfolder(
         &mut self,
-        directory: OwnedFd,
+        directory: FolderHandle,
         path: &str,
         way: &FolderPath,
         linked: bool,
@@ -161,7 +157,7 @@ impl Walk<'_> {
             return Ok(());
         }
         if self.noted.is_some() {
-            self.record_mark(path, &rustix::fs::fstat(&directory)?);
+            self.record_mark(path, &directory.state()?);
         }
         self.folder.watch(self.skill, &self.skill.join(path));
         let entries = list(directory)?;
@@ -177,15 +173,15 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn record_mark(&mut self, path: &str, stat: &Stat) {
+    fn record_mark(&mut self, path: &str, state: &State) {
         if let Some(noted) = &mut self.noted {
-            noted.marks.push((path.into(), Mark::from_stat(stat)));
+            noted.marks.push((path.into(), state.mark));
         }
     }
 
-    fn file(&mut self, path: &str, stat: &Stat) -> Result<(), Trouble> {
-        self.record_mark(path, stat);
-        let size = u64::try_from(stat.st_size).unwrap_or_default();
+    fn file(&mut self, path: &str, state: &State) -> Result<(), Trouble> {
+        self.record_mark(path, state);
+        let size = state.size;
         let limit = self.limits.max_file_size;
         if size > limit {
             self.omitted = self.omitted.saturating_add(size);
@@ -196,7 +192,7 @@ impl Walk<'_> {
             is_text: is_text_by_name(path).unwrap_or_else(|| self.is_text_by_content(path)),
             path: path.into(),
             size,
-            modified: modified_at(stat),
+            modified: state.modified,
         });
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! Watches folders for changes. An event only says where to look again: the visit finds what has
-//! changed, so that a folder moved meanwhile cannot mislead it, and a queue overflow means to look
-//! everywhere.
+//! Watches folders for changes with inotify. An event only says where to look again: the visit finds
+//! what has changed, so that a folder moved meanwhile cannot mislead it, and a queue overflow means
+//! to look everywhere.
 
 use std::{
     collections::HashMap,
@@ -19,13 +19,9 @@ use rustix::{
     io::Errno,
 };
 
-use super::{TouchedFolders, WatchEvent};
+use super::{LONGEST, QUIET, TouchedFolders, WatchEvent};
 use crate::lock::lock;
 
-/// The quiet period before a change is reported, so that one visit sees all that belongs together.
-const QUIET: Duration = Duration::from_millis(100);
-/// The maximum delay of a change if there is no quiet period.
-const LONGEST: Duration = Duration::from_secs(2);
 /// The maximum number of links on a path, as in the kernel.
 const LINKS: usize = 40;
 /// The events about names in a folder.

@@ -49,8 +49,8 @@ impl McpClient {
                 _ => fault.hint("use `--project` to register it for a project"),
             });
         }
-        let spots = paths.iter().map(|path| Spot { path, upwards: false });
-        let files = spots.flat_map(|it| surroundings.directories(&it)).collect();
+        let files =
+            paths.iter().flat_map(|path| surroundings.directories(&Spot::new(path))).collect();
         existing_or_first(files).ok_or_else(|| CliError::new("there is no home directory"))
     }
 

@@ -1,15 +1,16 @@
 //! A settings file of another program: read as it is, written atomically.
 
 use std::{
-    fs::{self, Metadata, Permissions},
+    fs::{self, Metadata},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, Result};
+use prowess_runtime::sys::with_mode;
 
 use crate::cli_error::CliError;
+use crate::sys::give_owner;
 
 /// The largest settings file.
 const MAX: u64 = 64 << 20;
@@ -34,14 +35,14 @@ impl Document {
         let is_there = path.symlink_metadata().is_ok();
         let nearest = path.ancestors().skip(1).find(|it| it.exists()).unwrap_or(Path::new("/"));
         let target = match is_there {
-            true => fs::canonicalize(&path).with_context(cannot)?,
+            true => prowess::real_path(&path).with_context(cannot)?,
             false => {
                 let inner = path.strip_prefix(nearest).unwrap_or(&path);
-                fs::canonicalize(nearest).with_context(cannot)?.join(inner)
+                prowess::real_path(nearest).with_context(cannot)?.join(inner)
             }
         };
         if let Some(project) = project {
-            let project = fs::canonicalize(project).with_context(cannot)?;
+            let project = prowess::real_path(project).with_context(cannot)?;
             if !target.starts_with(project) {
                 let message = format!("`{shown}` leads out of the project");
                 return Err(CliError::new(message).hint("the file was not changed").into());
@@ -84,15 +85,13 @@ impl Document {
         let folder = self.target.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).with_context(cannot)?;
         let mode = if is_shared { 0o666 } else { 0o600 };
-        let mut draft = tempfile::Builder::new()
-            .prefix(".prowess-")
-            .permissions(Permissions::from_mode(mode))
-            .tempfile_in(folder)
-            .with_context(cannot)?;
+        let mut draft = tempfile::Builder::new();
+        let mut draft =
+            with_mode(draft.prefix(".prowess-"), mode).tempfile_in(folder).with_context(cannot)?;
         draft.write_all(text.as_bytes()).with_context(cannot)?;
         if let Some(found) = &self.found {
             // A user who may write the file may not always change its owner.
-            let _ = chown(draft.path(), Some(found.uid()), Some(found.gid()));
+            give_owner(draft.path(), found);
             fs::set_permissions(draft.path(), found.permissions()).with_context(cannot)?;
         }
         draft.as_file().sync_all().with_context(cannot)?;
