@@ -1,8 +1,15 @@
 //! Finds the skills in a folder of a package.
 
-use crate::digest::{ContentDigest, TreeFile};
+use std::path::Path;
 
-/// A skill in a [`FetchedTree`](crate::FetchedTree).
+use prowess::Finding;
+
+use crate::{
+    digest::{ContentDigest, TreeFile},
+    source::SkillSource,
+};
+
+/// A skill in a folder of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackagedSkill {
@@ -22,4 +29,21 @@ pub struct PackagedSkill {
     pub overlooked: bool,
     /// Whether its author keeps it from being offered: `metadata.internal` in its frontmatter.
     pub internal: bool,
+}
+
+/// What is in a folder of a package.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DiscoveredPackage {
+    /// Its skills, by path.
+    pub skills: Vec<PackagedSkill>,
+    /// What is wrong with those that were left out, and with manifests of plugins.
+    pub findings: Vec<Finding>,
+    /// Plugins of its marketplace that are elsewhere: name and source.
+    pub elsewhere: Vec<(String, SkillSource)>,
+}
+
+/// Finds all skills below a folder, whose files are listed in the byte order of their paths.
+pub fn discover(_folder: &Path, _files: &[TreeFile], _below: &str) -> DiscoveredPackage {
+    todo!()
 }

@@ -27,8 +27,11 @@ mod lock;
 mod install;
 
 pub use crate::{
-    cache::FetchedTree,
+    archive::{ArchiveError, ArchiveFormat, ArchiveLimits, unpack},
+    cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, FileDigest, TreeFile},
-    discover::PackagedSkill,
+    discover::{DiscoveredPackage, PackagedSkill, discover},
+    lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
+    manifest::WantedSkill,
     source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
 };
