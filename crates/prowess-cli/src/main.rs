@@ -35,6 +35,8 @@ mod server_label;
 #[cfg(feature = "mcp")]
 mod connecting;
 mod trust;
+#[cfg(feature = "packages")]
+mod packages;
 mod tool_text;
 mod toolbox;
 #[cfg(feature = "agent")]

@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use prowess::{ContextWindow, Directory, Matching, Strategy, Thresholds};
+use prowess::{Client, ContextWindow, Directory, Matching, Strategy, Thresholds};
 use prowess_mcp::config::ServerSetting;
 use prowess_runtime::{
     Policy,
@@ -13,8 +13,38 @@ use prowess_sandbox::SandboxLevel;
 
 use super::{
     origin::{Setting, SettingOrigin},
-    value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
+    value::{Address, Bytes, Depth, MinAge, Presets, PriceSetting, Ratio, RootPath},
 };
+
+/// The installation of skills from elsewhere.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PackagesSettings {
+    /// The clients that skills are installed for; those that are found if there is no list.
+    pub clients: Setting<Option<Vec<&'static Client>>>,
+    /// Whether each client gets its own copy.
+    pub copy: Setting<bool>,
+    /// The age that a version must have.
+    pub min_age: Setting<Option<MinAge>>,
+    /// The registries that are searched.
+    pub registries: Setting<Vec<Address>>,
+    /// Who must have signed what.
+    pub signers: Setting<Vec<SignerSetting>>,
+}
+
+/// A signer whose signature the packages of a source must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignerSetting {
+    /// The source, or its beginning with `*`.
+    pub source: String,
+    /// The public key of minisign.
+    pub minisign: Option<String>,
+    /// The identity in a certificate of sigstore.
+    pub identity: Option<String>,
+    /// The issuer of that identity.
+    pub issuer: Option<String>,
+    /// Its place.
+    pub origin: SettingOrigin,
+}
 
 /// The selection of skills.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,8 @@ use std::{
 };
 
 use prowess::{
-    DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, did_you_mean, name_hint, nearest, preset,
+    CLIENTS, Client, DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, client, did_you_mean,
+    name_hint, nearest, preset,
 };
 use prowess_mcp::config::{McpServerConfig, OauthSettings, ServerSetting, Transport};
 use prowess_runtime::policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands};
@@ -17,7 +18,7 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
 use super::{
-    RuleSetting, ServerSettings, normalize_command,
+    RuleSetting, ServerSettings, SignerSetting, normalize_command,
     origin::{IgnoredSetting, Setting, SettingOrigin},
     places::Owner,
     reader::Reader,
@@ -33,6 +34,10 @@ pub struct Ratio(f64);
 /// A price in any currency: a number, 0 or more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PriceSetting(f64);
+
+/// The age that something must have. More is stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MinAge(pub Duration);
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -560,6 +565,28 @@ impl Value for Duration {
     }
 }
 
+impl Value for MinAge {
+    fn expected() -> String {
+        "a time, such as `\"3d\"` or `\"12h\"`".to_owned()
+    }
+
+    fn schema() -> Json {
+        Duration::schema()
+    }
+
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        Duration::parse(key, item, reader).map(Self)
+    }
+
+    fn to_json(&self) -> Json {
+        self.0.to_json()
+    }
+
+    fn is_looser(&self, than: &Self) -> bool {
+        self < than
+    }
+}
+
 /// Returns the text of a string, or of a number.
 fn number_or_text(item: &Item) -> Option<String> {
     let number = item.as_integer().map(|it| it.to_string());
@@ -736,6 +763,28 @@ impl Value for &'static Preset {
 
     fn hint(item: &Item) -> Option<String> {
         Some(name_hint(item.as_str()?, PRESETS.iter().map(|it| it.name)))
+    }
+}
+
+impl Value for &'static Client {
+    fn expected() -> String {
+        "the name of a client in quotes".to_owned()
+    }
+
+    fn schema() -> Json {
+        json!({ "enum": CLIENTS.iter().map(|it| it.name).collect::<Vec<_>>() })
+    }
+
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        item.as_str().and_then(client)
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.name)
+    }
+
+    fn hint(item: &Item) -> Option<String> {
+        Some(name_hint(item.as_str()?, CLIENTS.iter().map(|it| it.name)))
     }
 }
 
@@ -998,6 +1047,71 @@ impl Value for RuleSetting {
             ("command", self.command.to_json()),
             ("path", path.unwrap_or_default()),
             ("decision", self.decision.to_json()),
+            ("origin", json!(self.origin.to_string())),
+        ];
+        let set = fields.into_iter().filter(|it| !it.1.is_null());
+        Json::Object(set.map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+}
+
+impl Value for SignerSetting {
+    /// A project may ask for more signatures.
+    fn is_addable(&self) -> bool {
+        true
+    }
+
+    fn line(&self) -> Option<&SettingOrigin> {
+        Some(&self.origin)
+    }
+
+    fn expected() -> String {
+        "a table, such as `{ source = \"github.com/acme/*\", minisign = \"RWQ…\" }`".to_owned()
+    }
+
+    fn schema() -> Json {
+        let text = json!({ "type": "string", "minLength": 1 });
+        json!({
+            "type": "object",
+            "properties": { "source": text, "minisign": text, "identity": text, "issuer": text },
+            "required": ["source"],
+            "additionalProperties": false,
+        })
+    }
+
+    fn parse(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let before = reader.problems.len();
+        let (mut source, mut minisign, mut identity, mut issuer) = (None, None, None, None);
+        for (name, item) in reader.entries(item.as_table_like()?) {
+            let key = format!("`{}` of a signer", name.name);
+            match &*name.name {
+                "source" => source = String::read(&key, item, reader),
+                "minisign" => minisign = String::read(&key, item, reader),
+                "identity" => identity = String::read(&key, item, reader),
+                "issuer" => issuer = String::read(&key, item, reader),
+                _ => {
+                    let known = ["source", "minisign", "identity", "issuer"];
+                    reader.unknown_key(&name, "a signer", &known);
+                }
+            }
+        }
+        let span = item.span().unwrap_or_default();
+        let is_whole = minisign.is_some() != (identity.is_some() && issuer.is_some())
+            && (identity.is_some() == issuer.is_some());
+        if reader.problems.len() == before && (source.is_none() || !is_whole) {
+            let message =
+                "a signer must have a `source`, and `minisign` or `identity` with `issuer`";
+            reader.note(&span, message, None);
+        }
+        (reader.problems.len() == before).then_some(())?;
+        Some(Self { source: source?, minisign, identity, issuer, origin: reader.origin(&span) })
+    }
+
+    fn to_json(&self) -> Json {
+        let fields = [
+            ("source", json!(self.source)),
+            ("minisign", json!(self.minisign)),
+            ("identity", json!(self.identity)),
+            ("issuer", json!(self.issuer)),
             ("origin", json!(self.origin.to_string())),
         ];
         let set = fields.into_iter().filter(|it| !it.1.is_null());

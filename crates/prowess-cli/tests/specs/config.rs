@@ -240,6 +240,9 @@ mod a_project_cannot_take_what_is_its_user_s {
         ("skill.max_skill_size", "\"8 GiB\""),
         ("skill.watch", "true"),
         ("skill.cache", "true"),
+        ("packages.min_age", "\"1s\""),
+        ("packages.registries", "[\"https://registry.example\"]"),
+        ("packages.signers", "[]"),
         ("policy.commands", "[\"bash -c\", \"sh\", \"python3\", \"rm\", \"env\"]"),
         (
             "policy.hosts",
@@ -293,6 +296,8 @@ mod a_project_cannot_take_what_is_its_user_s {
     const FREE: &[&str] = &[
         "skill.presets",
         "skill.depth",
+        "packages.clients",
+        "packages.copy",
         "matching.strategy",
         "matching.max_active",
         "matching.threshold",
@@ -305,7 +310,7 @@ mod a_project_cannot_take_what_is_its_user_s {
     /// Settings of a user that are stricter than the defaults, or that a project must not replace.
     const STRICT: &str = "[skill]\nenabled = false\nskills_dir = \"own\"\ndirectories = [\"own\"]\n\
         include = [\"one\"]\nexclude = [\"two\"]\nmax_file_size = 10\nmax_skill_size = 10\nwatch = false\n\
-        cache = false\n[policy]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\nscript_hosts = [\"a.example\"]\nroots = [\"own\"]\n\
+        cache = false\n[packages]\nmin_age = \"9d\"\nregistries = [\"https://own.example\"]\nsigners = [{ source = \"own/*\", minisign = \"RWQ\" }]\n[policy]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\nscript_hosts = [\"a.example\"]\nroots = [\"own\"]\n\
         approvals = \"always\"\nallowed_tools = \"enforce\"\nwrites = \"deny\"\nunlisted_commands = \"deny\"\nsecret_reads = \"deny\"\nsends = \"deny\"\nenvironment = [\"ONE\"]\n\
         rules = [{ decision = \"deny\", tool = \"x\" }]\n[limits]\ntimeout = 1\nidle = 1\ncpu = 1\n\
         output = 1\nmemory = 1\nfile = 1\nwork = 1\nprocesses = 1\ndescriptors = 1\n[sandbox]\n\
