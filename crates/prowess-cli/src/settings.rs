@@ -32,11 +32,12 @@ pub use self::{
     right::ProjectRight,
     tables::{
         AgentSettings, DisclosureSettings, MatchingSettings, ModelSettings, PackagesSettings,
-        PolicySettings, PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSettings,
-        SignerSetting, SkillSettings, SqlSettings, WindowSettings,
+        PolicySettings, PrepareSettings, RegistrySettings, RuleSetting, RunSettings,
+        SandboxSettings, ServerSettings, SignerSetting, SignerSettings, SkillSettings, SqlSettings,
+        WindowSettings,
     },
     units::{bytes, duration, size},
-    value::{Address, Bytes, Depth, MinAge, Presets, PriceSetting, Ratio, RootPath},
+    value::{Address, Bytes, Depth, KnownClient, MinAge, Presets, PriceSetting, Ratio, RootPath},
 };
 use self::{places::Owner, reader::Reader, table::Row};
 

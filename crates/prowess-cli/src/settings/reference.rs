@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use prowess::Client;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
     Config, SettingInfo,
     reader::MANIFEST,
     table::{Row, TABLES},
-    value::Value as _,
+    value::{KnownClient, Value as _},
 };
 
 /// The text before the settings.
@@ -97,7 +96,7 @@ impl Config {
                     "properties": {
                         "source": source,
                         "skill": { "type": "string", "description": "The name of the skill in its source." },
-                        "clients": <Vec<&'static Client>>::schema(),
+                        "clients": <Vec<KnownClient>>::schema(),
                         "copy": { "type": "boolean" },
                     },
                     "required": ["source"],

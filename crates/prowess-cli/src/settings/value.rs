@@ -1,6 +1,7 @@
 //! The kinds of values: how each is written and shown.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     num::{NonZeroU64, NonZeroUsize},
     path::{Component, Path, PathBuf},
@@ -18,7 +19,7 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
 use super::{
-    RuleSetting, ServerSettings, SignerSetting, normalize_command,
+    RegistrySettings, RuleSetting, ServerSettings, SignerSetting, SignerSettings, normalize_command,
     origin::{IgnoredSetting, Setting, SettingOrigin},
     places::Owner,
     reader::Reader,
@@ -38,6 +39,16 @@ pub struct PriceSetting(f64);
 /// The age that something must have. More is stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MinAge(pub Duration);
+
+/// A client of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownClient(pub &'static Client);
+
+impl PartialEq for KnownClient {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -567,25 +578,43 @@ impl Value for Duration {
 
 impl Value for MinAge {
     fn expected() -> String {
-        "a time, such as `\"3d\"` or `\"12h\"`".to_owned()
+        "a time in quotes, such as `\"3d\"` or `\"12h\"`".to_owned()
     }
 
     fn schema() -> Json {
-        Duration::schema()
+        json!({ "type": "string", "pattern": "^[0-9]+[smhdw]$" })
     }
 
-    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
-        Duration::parse(key, item, reader).map(Self)
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        let text = item.as_str()?;
+        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+        let number: u32 = number.parse().ok().filter(|_| !number.starts_with('+'))?;
+        let unit = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3600,
+            "d" => 86_400,
+            "w" => 7 * 86_400,
+            _ => return None,
+        };
+        let age = Duration::from_secs(u64::from(number) * unit);
+        (age <= LONGEST_AGE).then_some(Self(age))
     }
 
     fn to_json(&self) -> Json {
-        self.0.to_json()
+        let seconds = self.0.as_secs();
+        let units = [("d", 86_400), ("h", 3600), ("m", 60)];
+        let unit = units.iter().find(|it| seconds > 0 && seconds.is_multiple_of(it.1));
+        json!(unit.map_or(format!("{seconds}s"), |it| format!("{}{}", seconds / it.1, it.0)))
     }
 
     fn is_looser(&self, than: &Self) -> bool {
         self < than
     }
 }
+
+/// The longest age that can be asked for.
+const LONGEST_AGE: Duration = Duration::from_secs(3660 * 86_400);
 
 /// Returns the text of a string, or of a number.
 fn number_or_text(item: &Item) -> Option<String> {
@@ -766,7 +795,7 @@ impl Value for &'static Preset {
     }
 }
 
-impl Value for &'static Client {
+impl Value for KnownClient {
     fn expected() -> String {
         "the name of a client in quotes".to_owned()
     }
@@ -776,11 +805,11 @@ impl Value for &'static Client {
     }
 
     fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
-        item.as_str().and_then(client)
+        item.as_str().and_then(client).map(Self)
     }
 
     fn to_json(&self) -> Json {
-        json!(self.name)
+        json!(self.0.name)
     }
 
     fn hint(item: &Item) -> Option<String> {
@@ -1054,68 +1083,80 @@ impl Value for RuleSetting {
     }
 }
 
-impl Value for SignerSetting {
-    /// A project may ask for more signatures.
-    fn is_addable(&self) -> bool {
-        true
-    }
-
-    fn line(&self) -> Option<&SettingOrigin> {
-        Some(&self.origin)
-    }
-
+impl Value for RegistrySettings {
     fn expected() -> String {
-        "a table, such as `{ source = \"github.com/acme/*\", minisign = \"RWQ…\" }`".to_owned()
+        "a table of addresses, such as `{ clawhub = \"https://clawhub.ai\" }`".to_owned()
     }
 
     fn schema() -> Json {
-        let text = json!({ "type": "string", "minLength": 1 });
-        json!({
-            "type": "object",
-            "properties": { "source": text, "minisign": text, "identity": text, "issuer": text },
-            "required": ["source"],
-            "additionalProperties": false,
-        })
+        json!({ "type": "object", "additionalProperties": { "type": "string" } })
     }
 
     fn parse(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let before = reader.problems.len();
-        let (mut source, mut minisign, mut identity, mut issuer) = (None, None, None, None);
+        let mut registries = BTreeMap::new();
         for (name, item) in reader.entries(item.as_table_like()?) {
-            let key = format!("`{}` of a signer", name.name);
-            match &*name.name {
-                "source" => source = String::read(&key, item, reader),
-                "minisign" => minisign = String::read(&key, item, reader),
-                "identity" => identity = String::read(&key, item, reader),
-                "issuer" => issuer = String::read(&key, item, reader),
-                _ => {
-                    let known = ["source", "minisign", "identity", "issuer"];
-                    reader.unknown_key(&name, "a signer", &known);
+            let address = item.as_str().filter(|it| {
+                let (scheme, rest) = it.split_once("://").unwrap_or_default();
+                matches!(scheme, "https" | "http") && !rest.is_empty() && !rest.contains('@')
+            });
+            match address {
+                Some(address) => {
+                    registries.insert(name.name, Address(address.to_owned()));
+                }
+                None => {
+                    let message = format!("the registry `{}` must be a URL", name.name);
+                    reader.note(&name.span, message, Some("write `https://…`".to_owned()));
                 }
             }
         }
-        let span = item.span().unwrap_or_default();
-        let is_whole = minisign.is_some() != (identity.is_some() && issuer.is_some())
-            && (identity.is_some() == issuer.is_some());
-        if reader.problems.len() == before && (source.is_none() || !is_whole) {
-            let message =
-                "a signer must have a `source`, and `minisign` or `identity` with `issuer`";
-            reader.note(&span, message, None);
-        }
-        (reader.problems.len() == before).then_some(())?;
-        Some(Self { source: source?, minisign, identity, issuer, origin: reader.origin(&span) })
+        (reader.problems.len() == before).then_some(Self(registries))
     }
 
     fn to_json(&self) -> Json {
-        let fields = [
-            ("source", json!(self.source)),
-            ("minisign", json!(self.minisign)),
-            ("identity", json!(self.identity)),
-            ("issuer", json!(self.issuer)),
-            ("origin", json!(self.origin.to_string())),
-        ];
-        let set = fields.into_iter().filter(|it| !it.1.is_null());
-        Json::Object(set.map(|(key, value)| (key.to_owned(), value)).collect())
+        let registries = self.0.iter();
+        Json::Object(registries.map(|(name, it)| (name.clone(), it.to_json())).collect())
+    }
+
+    /// Keeps the registries that the user has too.
+    fn restrict(self, _key: &str, than: &Self) -> Portion<Self> {
+        let (kept, dropped): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            self.0.into_iter().partition(|(_, it)| than.0.values().any(|own| own == it));
+        let left_out = dropped.into_keys().map(|it| (it, None)).collect();
+        Portion { value: Some(Self(kept)), left_out }
+    }
+}
+
+impl Value for SignerSettings {
+    fn expected() -> String {
+        "a table of lists, such as `{ \"acme/*\" = [\"minisign:RWQ…\"] }`".to_owned()
+    }
+
+    fn schema() -> Json {
+        let texts = json!({ "type": "array", "items": { "type": "string", "minLength": 1 } });
+        json!({ "type": "object", "additionalProperties": texts })
+    }
+
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let before = reader.problems.len();
+        let is_of_project = reader.owner == Owner::Project;
+        let mut signers = Vec::new();
+        for (name, item) in reader.entries(item.as_table_like()?) {
+            let dotted = format!("`{}` in {key}", name.name);
+            if let Some(identities) = Vec::read(&dotted, item, reader) {
+                signers.push(SignerSetting { pattern: name.name, identities, is_of_project });
+            }
+        }
+        (reader.problems.len() == before).then_some(Self(signers))
+    }
+
+    fn to_json(&self) -> Json {
+        let signers = self.0.iter();
+        Json::Object(signers.map(|it| (it.pattern.clone(), json!(it.identities))).collect())
+    }
+
+    fn extend_list(self, list: &Self) -> Portion<Self> {
+        Portion::all(Self(list.0.iter().cloned().chain(self.0).collect()))
     }
 }
 
