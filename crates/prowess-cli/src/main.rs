@@ -25,7 +25,7 @@ mod sessions;
 #[cfg(feature = "agent")]
 mod pending;
 mod approver;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "packages"))]
 mod registries;
 mod host;
 #[cfg(feature = "http")]
