@@ -29,9 +29,11 @@ mod install;
 pub use crate::{
     archive::{ArchiveError, ArchiveFormat, ArchiveLimits, unpack},
     cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
-    digest::{ContentDigest, FileDigest, TreeFile},
+    digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
-    lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
-    manifest::WantedSkill,
+    lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
+    manifest::{
+        MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy, WantedSkill,
+    },
     source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
 };
