@@ -15,6 +15,7 @@
 //! sandbox are not in this crate.
 #![warn(missing_docs)]
 
+mod sys;
 mod digest;
 mod source;
 mod archive;
@@ -27,13 +28,17 @@ mod lock;
 mod install;
 
 pub use crate::{
-    archive::{ArchiveError, ArchiveFormat, ArchiveLimits, unpack},
-    cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
+    archive::{
+        ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
+        copy_folder, format_of, unpack, unpack_with,
+    },
+    cache::{CacheDraft, CacheError, CacheSize, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
     manifest::{
-        MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy, WantedSkill,
+        MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
+        WantedSkill,
     },
     source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
 };
