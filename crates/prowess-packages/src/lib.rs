@@ -33,5 +33,5 @@ pub use crate::{
     discover::{DiscoveredPackage, PackagedSkill, discover},
     lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
     manifest::WantedSkill,
-    source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
+    source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},
 };
