@@ -24,6 +24,7 @@ mod fetch;
 mod audit;
 mod manifest;
 mod lock;
+mod foreign;
 mod install;
 
 pub use crate::{
@@ -31,9 +32,15 @@ pub use crate::{
     cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
+    foreign::{
+        Exported, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
+        ForeignSkill, HashCheck, HashError, LeftOut, export_apm_lock, export_apm_manifest,
+        export_skills_lock, read_foreign, read_origin,
+    },
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
     manifest::{
-        MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy, WantedSkill,
+        MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
+        WantedSkill,
     },
     source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
 };

@@ -152,7 +152,12 @@ impl Lock {
         for skill in &self.skills {
             if let Some(target) = skill.targets.iter().find(|it| !it.is_in_project()) {
                 let (skill, path) = (skill.name.clone(), target.path.clone());
-                return Err(LockError::Path { line: None, skill, path, why: "is outside of the project" });
+                return Err(LockError::Path {
+                    line: None,
+                    skill,
+                    path,
+                    why: "is outside of the project",
+                });
             }
         }
         Ok(())

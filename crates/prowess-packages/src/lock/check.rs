@@ -39,7 +39,9 @@ pub(super) fn skill(skill: &LockedSkill) -> Result<(), LockError> {
         text_of(name, "the client", client)?;
     }
     // Git takes what begins with a hyphen as an option.
-    for (field, text) in [("the URL", Some(&skill.url)), ("the reference", skill.reference.as_ref())] {
+    for (field, text) in
+        [("the URL", Some(&skill.url)), ("the reference", skill.reference.as_ref())]
+    {
         if let Some(text) = text.filter(|it| it.starts_with('-')) {
             return Err(value(name, field, text, "begins with a hyphen"));
         }
@@ -47,7 +49,12 @@ pub(super) fn skill(skill: &LockedSkill) -> Result<(), LockError> {
     if let Some(commit) = &skill.commit {
         let is_hex = commit.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it));
         if !is_hex || !matches!(commit.len(), 40 | 64) {
-            return Err(value(name, "the commit", commit, "is not 40 or 64 lowercase hexadecimal digits"));
+            return Err(value(
+                name,
+                "the commit",
+                commit,
+                "is not 40 or 64 lowercase hexadecimal digits",
+            ));
         }
     }
     if skill.published.is_some_and(|it| i64::try_from(it).is_err()) {
@@ -78,7 +85,11 @@ pub(super) fn targets<'s>(skills: impl Iterator<Item = &'s LockedSkill>) -> Resu
     // What is inside of a folder, or the same, follows it.
     for pair in folders.windows(2) {
         if pair[1].0.starts_with(&pair[0].0) {
-            return Err(path(pair[1].1, pair[1].2, "is the folder of another target, or inside of it"));
+            return Err(path(
+                pair[1].1,
+                pair[1].2,
+                "is the folder of another target, or inside of it",
+            ));
         }
     }
     Ok(())
@@ -107,7 +118,11 @@ fn files(skill: &LockedSkill) -> Result<(), LockError> {
             }
         }
         if seen.insert(folded, false).is_some() {
-            return Err(path(name, &file.path, "is another file on systems that ignore case or compose letters"));
+            return Err(path(
+                name,
+                &file.path,
+                "is another file on systems that ignore case or compose letters",
+            ));
         }
     }
     let actual = ContentDigest::of(&skill.files);
@@ -149,7 +164,8 @@ fn relative(path: &str) -> Result<(), &'static str> {
     if path.contains('\\') {
         return Err("has a backslash");
     }
-    if path.starts_with('/') || path.split('/').any(|it| it.contains(':')) || path.starts_with('~') {
+    if path.starts_with('/') || path.split('/').any(|it| it.contains(':')) || path.starts_with('~')
+    {
         return Err("is absolute, or on another drive");
     }
     if path.split('/').any(|it| matches!(it, "" | "." | "..")) {

@@ -73,19 +73,38 @@ impl fmt::Display for LockDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { name } => write!(f, "`{name}` is not in the lock file"),
-            Self::Extra { name } => write!(f, "`{name}` is in the lock file, but not in the manifest"),
+            Self::Extra { name } => {
+                write!(f, "`{name}` is in the lock file, but not in the manifest")
+            }
             Self::Source { name, locked, wanted } => {
-                write!(f, "`{name}` is locked from `{locked}`, and the manifest asks for `{wanted}`")
+                write!(
+                    f,
+                    "`{name}` is locked from `{locked}`, and the manifest asks for `{wanted}`"
+                )
             }
             Self::Skill { name, locked, wanted } => {
-                write!(f, "`{name}` is locked as the skill `{locked}`, and the manifest asks for `{wanted}`")
+                write!(
+                    f,
+                    "`{name}` is locked as the skill `{locked}`, and the manifest asks for `{wanted}`"
+                )
             }
             Self::Clients { name, locked, wanted } => {
-                let names = |it: &Option<Vec<String>>| it.as_ref().map_or("those it finds".to_owned(), |it| it.join(", "));
-                write!(f, "`{name}` is locked for {}, and the manifest asks for {}", names(locked), names(wanted))
+                let names = |it: &Option<Vec<String>>| {
+                    it.as_ref().map_or("those it finds".to_owned(), |it| it.join(", "))
+                };
+                write!(
+                    f,
+                    "`{name}` is locked for {}, and the manifest asks for {}",
+                    names(locked),
+                    names(wanted)
+                )
             }
-            Self::Copy { name, wanted: true } => write!(f, "`{name}` is locked with links, and the manifest asks for copies"),
-            Self::Copy { name, wanted: false } => write!(f, "`{name}` is locked as copies, and the manifest asks for links"),
+            Self::Copy { name, wanted: true } => {
+                write!(f, "`{name}` is locked with links, and the manifest asks for copies")
+            }
+            Self::Copy { name, wanted: false } => {
+                write!(f, "`{name}` is locked as copies, and the manifest asks for links")
+            }
         }
     }
 }

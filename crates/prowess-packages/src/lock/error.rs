@@ -152,13 +152,17 @@ impl LockError {
             | Self::Digest { line, .. }
             | Self::Form { line, .. }
             | Self::Source { line, .. } => Some(*line),
-            Self::Value { line, .. } | Self::Mismatch { line, .. } | Self::Path { line, .. } => *line,
+            Self::Value { line, .. } | Self::Mismatch { line, .. } | Self::Path { line, .. } => {
+                *line
+            }
         }
     }
 
     /// Adds the line of a fault that was found without one.
     pub(super) fn at(mut self, at: usize) -> Self {
-        if let Self::Value { line, .. } | Self::Mismatch { line, .. } | Self::Path { line, .. } = &mut self {
+        if let Self::Value { line, .. } | Self::Mismatch { line, .. } | Self::Path { line, .. } =
+            &mut self
+        {
             line.get_or_insert(at);
         }
         self

@@ -56,7 +56,8 @@ pub(super) fn read(text: &str) -> Result<Lock, LockError> {
     if let Some(pair) = lock.skills.windows(2).find(|it| it[0].name == it[1].name) {
         let name = pair[0].name.clone();
         let tables = root.get("skill").and_then(Item::as_array_of_tables).into_iter().flatten();
-        let second = tables.filter(|it| it.get("name").and_then(Item::as_str) == Some(&name)).nth(1);
+        let second =
+            tables.filter(|it| it.get("name").and_then(Item::as_str) == Some(&name)).nth(1);
         let line = second.and_then(toml_edit::Table::span).map_or(1, |it| reader.line(it.start));
         return Err(LockError::Duplicate { line, name });
     }
@@ -122,13 +123,17 @@ impl Reader {
             it.iter()
                 .map(|it| it.as_str().map(str::to_owned))
                 .collect::<Option<Vec<String>>>()
-                .ok_or_else(|| self.field(table.get("clients"), "clients", "must be a list of texts"))
+                .ok_or_else(|| {
+                    self.field(table.get("clients"), "clients", "must be a list of texts")
+                })
         });
         let published = match table.get("published") {
             None => None,
-            Some(item) => Some(item.as_integer().and_then(|it| u64::try_from(it).ok()).ok_or_else(
-                || self.field(Some(item), "published", "must be a number of seconds since 1970"),
-            )?),
+            Some(item) => {
+                Some(item.as_integer().and_then(|it| u64::try_from(it).ok()).ok_or_else(|| {
+                    self.field(Some(item), "published", "must be a number of seconds since 1970")
+                })?)
+            }
         };
         let text = |key: &str| Ok(self.text(table, key, line)?.map(str::to_owned));
         let skill = LockedSkill {
@@ -158,16 +163,34 @@ impl Reader {
     fn file(&self, value: &Value, line: usize) -> Result<TreeFile, LockError> {
         let line = value.span().map_or(line, |it| self.line(it.start));
         let Some(table) = value.as_inline_table() else {
-            return Err(LockError::Field { line, field: "files".to_owned(), expected: "must be a list of tables" });
+            return Err(LockError::Field {
+                line,
+                field: "files".to_owned(),
+                expected: "must be a list of tables",
+            });
         };
         let path = self.text(table, "path", line)?.ok_or_else(|| missing(line, "files.path"))?;
-        let digest = self.text(table, "digest", line)?.ok_or_else(|| missing(line, "files.digest"))?;
-        let digest = digest.parse().map_err(|source| LockError::Digest { line, of: path.to_owned(), source })?;
-        let size = table.get("size").and_then(Value::as_integer).and_then(|it| u64::try_from(it).ok());
-        let size = size.ok_or(LockError::Field { line, field: "files.size".to_owned(), expected: "must be a number, 0 or more" })?;
+        let digest =
+            self.text(table, "digest", line)?.ok_or_else(|| missing(line, "files.digest"))?;
+        let digest = digest.parse().map_err(|source| LockError::Digest {
+            line,
+            of: path.to_owned(),
+            source,
+        })?;
+        let size =
+            table.get("size").and_then(Value::as_integer).and_then(|it| u64::try_from(it).ok());
+        let size = size.ok_or(LockError::Field {
+            line,
+            field: "files.size".to_owned(),
+            expected: "must be a number, 0 or more",
+        })?;
         let executable = match table.get("executable") {
             None => false,
-            Some(value) => value.as_bool().ok_or(LockError::Field { line, field: "files.executable".to_owned(), expected: "must be `true` or `false`" })?,
+            Some(value) => value.as_bool().ok_or(LockError::Field {
+                line,
+                field: "files.executable".to_owned(),
+                expected: "must be `true` or `false`",
+            })?,
         };
         Ok(TreeFile { path: path.to_owned(), digest, size, executable })
     }
@@ -175,7 +198,11 @@ impl Reader {
     fn target(&self, value: &Value, line: usize) -> Result<InstallTarget, LockError> {
         let line = value.span().map_or(line, |it| self.line(it.start));
         let Some(table) = value.as_inline_table() else {
-            return Err(LockError::Field { line, field: "targets".to_owned(), expected: "must be a list of tables" });
+            return Err(LockError::Field {
+                line,
+                field: "targets".to_owned(),
+                expected: "must be a list of tables",
+            });
         };
         let path = self.text(table, "path", line)?.ok_or_else(|| missing(line, "targets.path"))?;
         let form = self.text(table, "form", line)?.ok_or_else(|| missing(line, "targets.form"))?;
@@ -211,13 +238,19 @@ impl Reader {
         let Some(item) = table.get(key) else { return Ok(None) };
         let list = item.as_array();
         let line = self.line_of(Some(item), line);
-        list.map(Some).ok_or(LockError::Field { line, field: key.to_owned(), expected: "must be a list" })
+        list.map(Some).ok_or(LockError::Field {
+            line,
+            field: key.to_owned(),
+            expected: "must be a list",
+        })
     }
 
     fn switch(&self, item: Option<&Item>, field: &str) -> Result<bool, LockError> {
         match item {
             None => Ok(false),
-            Some(value) => value.as_bool().ok_or_else(|| self.field(item, field, "must be `true` or `false`")),
+            Some(value) => {
+                value.as_bool().ok_or_else(|| self.field(item, field, "must be `true` or `false`"))
+            }
         }
     }
 

@@ -8,12 +8,28 @@ use super::{Lock, LockedSkill, VERSION};
 
 /// The fields of a skill, in the order they are written.
 pub(super) const SKILL_FIELDS: [&str; 17] = [
-    "name", "skill", "source", "url", "reference", "commit", "version", "published", "integrity",
-    "path", "plugin", "signer", "digest", "files", "clients", "copy", "targets",
+    "name",
+    "skill",
+    "source",
+    "url",
+    "reference",
+    "commit",
+    "version",
+    "published",
+    "integrity",
+    "path",
+    "plugin",
+    "signer",
+    "digest",
+    "files",
+    "clients",
+    "copy",
+    "targets",
 ];
 
 pub(super) fn write(lock: &Lock) -> String {
-    let mut out = String::from("# Written by `prowess`, which `prowess.toml` tells what to lock.\n");
+    let mut out =
+        String::from("# Written by `prowess`, which `prowess.toml` tells what to lock.\n");
     let _ = writeln!(out, "version = {VERSION}");
     for (key, value) in &lock.unknown {
         let _ = writeln!(out, "{} = {value}", key_of(key));

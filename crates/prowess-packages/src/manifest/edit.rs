@@ -26,12 +26,15 @@ pub(super) fn set(text: &str, skill: &WantedSkill) -> Option<String> {
     let (mark, body) = mark(text);
     let document = Document::parse(body).ok()?;
     let skills = document.get("skills");
-    let is_there = skills.and_then(Item::as_table_like).is_some_and(|it| it.contains_key(&skill.name));
+    let is_there =
+        skills.and_then(Item::as_table_like).is_some_and(|it| it.contains_key(&skill.name));
     let edited = match skills {
         _ if is_there => change(body, skill)?,
         // Without a header of its own, there is no line to add one below.
         None => append(body, skill),
-        Some(Item::Table(table)) if table.is_implicit() && !table.is_dotted() => append(body, skill),
+        Some(Item::Table(table)) if table.is_implicit() && !table.is_dotted() => {
+            append(body, skill)
+        }
         Some(Item::Table(table)) if !table.is_dotted() => {
             insert(body, table.span()?, entries(table), skill)?
         }
@@ -46,7 +49,8 @@ pub(super) fn remove(text: &str, name: &str) -> Option<String> {
     let document = Document::parse(body).ok()?;
     let skills = document.get("skills")?;
     if skills.as_inline_table().is_some() {
-        let edited = edit(body, |it| it.get_mut("skills")?.as_table_like_mut()?.remove(name).map(drop))?;
+        let edited =
+            edit(body, |it| it.get_mut("skills")?.as_table_like_mut()?.remove(name).map(drop))?;
         return Some(format!("{mark}{edited}"));
     }
     let (key, item) = skills.as_table_like()?.get_key_value(name)?;
@@ -92,7 +96,8 @@ fn append(text: &str, skill: &WantedSkill) -> String {
 fn entries(table: &toml_edit::Table) -> Vec<(&str, Range<usize>)> {
     let mut entries = Vec::new();
     for (name, item) in table.iter() {
-        let has_header = item.as_table().is_some_and(|it| !it.is_dotted()) || item.is_array_of_tables();
+        let has_header =
+            item.as_table().is_some_and(|it| !it.is_dotted()) || item.is_array_of_tables();
         if let (Some(key), false) = (table.key(name), has_header) {
             let mut ranges = Vec::new();
             spans(key, item, &mut ranges);
@@ -166,7 +171,11 @@ fn change(text: &str, skill: &WantedSkill) -> Option<String> {
                 if let (true, Value::InlineTable(table)) = (keeps_source, &mut new) {
                     // The spelling of the source stays, and so does the name in it.
                     table.insert("source", old_value.clone().decorated(" ", " "));
-                    if old_value.as_str()?.parse().is_ok_and(|it: crate::source::SkillSource| !it.skills.is_empty()) {
+                    if old_value
+                        .as_str()?
+                        .parse()
+                        .is_ok_and(|it: crate::source::SkillSource| !it.skills.is_empty())
+                    {
                         table.remove("skill");
                     }
                     table.fmt();
@@ -182,7 +191,8 @@ fn change(text: &str, skill: &WantedSkill) -> Option<String> {
                     put(table, "skill", skill.skill.as_ref().map(Value::from));
                 }
                 if old.clients != skill.clients {
-                    let clients = skill.clients.as_ref().map(|it| Value::Array(Array::from_iter(it)));
+                    let clients =
+                        skill.clients.as_ref().map(|it| Value::Array(Array::from_iter(it)));
                     put(table, "clients", clients);
                 }
                 if old.copy != skill.copy {
@@ -221,7 +231,10 @@ fn edit(text: &str, change: impl FnOnce(&mut DocumentMut) -> Option<()>) -> Opti
     let edited = document.to_string();
     let (old, new): (Vec<&str>, Vec<&str>) =
         (text.split_inclusive('\n').collect(), edited.split_inclusive('\n').collect());
-    let is_same = |it: &(&&str, &&str)| it.0.strip_suffix("\r\n").map_or(**it.0 == **it.1, |line| it.1.strip_suffix('\n') == Some(line));
+    let is_same = |it: &(&&str, &&str)| {
+        it.0.strip_suffix("\r\n")
+            .map_or(**it.0 == **it.1, |line| it.1.strip_suffix('\n') == Some(line))
+    };
     let head = old.iter().zip(&new).take_while(is_same).count();
     let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(is_same).count();
     let end = line_end(text);

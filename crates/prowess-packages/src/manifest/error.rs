@@ -62,7 +62,9 @@ pub enum ManifestError {
         name: String,
     },
     /// Two keys differ in upper and lower case only.
-    #[error("line {line}, column {column}: `{name}` and `{other}` would be one folder on systems that ignore case")]
+    #[error(
+        "line {line}, column {column}: `{name}` and `{other}` would be one folder on systems that ignore case"
+    )]
     Collision {
         /// The line, counted from 1.
         line: usize,

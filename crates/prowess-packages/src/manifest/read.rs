@@ -8,8 +8,7 @@ use url::Url;
 
 use super::{
     Contents, MAX_FILE, MAX_SKILLS, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
-    WantedSkill, position,
-    settings::duration,
+    WantedSkill, position, settings::duration,
 };
 use crate::source::SkillSource;
 
@@ -94,7 +93,12 @@ impl Reader<'_> {
             return self.wrong_type(dotted, key, item, "must have a `source`");
         };
         let Some(text) = source.as_str() else {
-            return self.wrong_type(format!("{dotted}.source"), source_key, source, "must be a text");
+            return self.wrong_type(
+                format!("{dotted}.source"),
+                source_key,
+                source,
+                "must be a text",
+            );
         };
         let (from, chosen) = self.source(name, source_key, source, text)?;
         let mut wanted = WantedSkill { skill: chosen, ..WantedSkill::new(name, from) };

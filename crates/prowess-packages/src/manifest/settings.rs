@@ -63,7 +63,8 @@ fn source_key(source: &SkillSource) -> String {
         SourceKind::Download(url) | SourceKind::Site(url) => place_key(url.as_str()),
         SourceKind::Folder(path) | SourceKind::File(path) => path.to_string_lossy().into_owned(),
         SourceKind::ClawHub { registry, owner, slug, .. } => {
-            let host = registry.as_ref().map_or("clawhub.ai".to_owned(), |it| place_key(it.as_str()));
+            let host =
+                registry.as_ref().map_or("clawhub.ai".to_owned(), |it| place_key(it.as_str()));
             let owner = owner.as_deref().unwrap_or("*");
             format!("{host}/{owner}/{slug}").to_lowercase()
         }
@@ -76,7 +77,8 @@ fn pattern_key(pattern: &str) -> String {
     let first = pattern.split('/').next().unwrap_or_default();
     if let Some(rest) = pattern.strip_prefix("clawhub:") {
         let rest = rest.trim_start_matches('@');
-        return format!("clawhub.ai/{}{rest}", if rest.contains('/') { "" } else { "*/" }).to_lowercase();
+        return format!("clawhub.ai/{}{rest}", if rest.contains('/') { "" } else { "*/" })
+            .to_lowercase();
     }
     let is_plain = !pattern.contains(':') && !first.contains('.') && first != "*";
     match is_plain && pattern.contains('/') && !first.is_empty() {
@@ -93,7 +95,9 @@ fn place_key(address: &str) -> String {
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (host, path) = match (scheme, rest.split_once('/'), rest.split_once(':')) {
         // `git@host:path`
-        (false, slash, Some((host, path))) if slash.is_none_or(|it| it.0.len() > host.len()) => (host, path),
+        (false, slash, Some((host, path))) if slash.is_none_or(|it| it.0.len() > host.len()) => {
+            (host, path)
+        }
         (_, Some((host, path)), _) => (host, path),
         (_, None, _) => (rest, ""),
     };
