@@ -19,6 +19,8 @@ mod sys;
 mod digest;
 mod source;
 mod archive;
+mod pack;
+mod signature;
 mod cache;
 mod discover;
 mod fetch;
@@ -37,5 +39,10 @@ pub use crate::{
     discover::{DiscoveredPackage, PackagedSkill, discover},
     lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
     manifest::WantedSkill,
+    pack::{PackError, PackOptions, PackedSkill, pack},
+    signature::{
+        MinisignKey, SecretKeyError, SignatureError, Signer, SignerSyntaxError, verify_bundle,
+        verify_signature,
+    },
     source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
 };
