@@ -20,11 +20,14 @@ mod digest;
 mod source;
 mod archive;
 mod cache;
+mod pack;
+mod signature;
 mod discover;
 mod fetch;
 mod audit;
 mod manifest;
 mod lock;
+mod foreign;
 mod install;
 
 pub use crate::{
@@ -35,10 +38,20 @@ pub use crate::{
     cache::{CacheDraft, CacheError, CacheSize, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
+    foreign::{
+        Exported, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
+        ForeignSkill, HashCheck, HashError, LeftOut, export_apm_lock, export_apm_manifest,
+        export_skills_lock, read_foreign, read_origin,
+    },
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
     manifest::{
         MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
         WantedSkill,
+    },
+    pack::{PackError, PackOptions, PackedSkill, pack},
+    signature::{
+        MinisignKey, SecretKeyError, SignatureError, Signer, SignerSyntaxError, verify_bundle,
+        verify_signature,
     },
     source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},
 };
