@@ -40,8 +40,8 @@ pub use crate::{
     discover::{DiscoveredPackage, PackagedSkill, discover},
     foreign::{
         Exported, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
-        ForeignSkill, HashCheck, HashError, LeftOut, export_apm_lock, export_apm_manifest,
-        export_skills_lock, read_foreign, read_origin,
+        ForeignSkill, HashCheck, HashError, LeftOut as ForeignLeftOut, export_apm_lock,
+        export_apm_manifest, export_skills_lock, read_foreign, read_origin,
     },
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
     manifest::{
