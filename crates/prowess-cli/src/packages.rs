@@ -1,36 +1,43 @@
 //! What the commands for packages share: where they work, how they fetch, what they show.
 
-mod place;
-mod choosing;
-mod review;
 mod wording;
+mod place;
+mod review;
+mod choosing;
+mod change;
+mod version_change;
+mod signing;
 
 use std::{
     env,
     future::Future,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context as _, Result};
 use prowess::{Finding, Profile, Surroundings};
 use prowess_cli::settings::Config;
 use prowess_packages::{
-    FetchPackageError, FetchProgress, FetchedTree, InstallPlace, PackageCache, PackageFetcher,
-    PackagedSkill, Pin, SkillSource, SourceKind,
+    DiscoveredPackage, FetchPackageError, FetchProgress, FetchedTree, InstallPlace, InstallReport,
+    LockedSkill, MergeResult, PackageCache, PackageFetcher, PackagedSkill, Pin, Signer, SkillSource,
+    SourceKind, discover,
 };
 use tokio::runtime::Runtime;
 
 pub(crate) use self::{
+    change::{Change, Planned, action_word, install_error, steps_json},
     choosing::{Chosen, choose},
     place::Place,
     review::{ReviewedSkill, print_left_out, print_skills, size_text},
-    wording::{short_commit, source_text, version_text},
+    version_change::{VersionChange, print_version_change},
+    wording::{source_text, version_text},
 };
 use crate::{
     ExitStatus,
     arguments::Global,
     cli_error::CliError,
+    commands::count,
     context, host,
     printer::{self, Printer},
     registries,
@@ -73,6 +80,12 @@ impl PackageSession {
         let runtime = runtime.context("cannot wait for anything")?;
         let profile = global.profile.into();
         Ok(Self { place, config, cache, fetcher, install, profile, runtime })
+    }
+
+    /// Returns the clients that the settings name; none are those that are found.
+    pub(crate) fn clients(&self) -> Vec<String> {
+        let clients = self.config.packages.clients.value.iter().flatten();
+        clients.map(|it| it.0.name.to_owned()).collect()
     }
 
     /// Fetches sources, several at a time, with progress. The results are in their order.
@@ -280,12 +293,10 @@ pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Parses a source, and resolves a path in it from the working directory.
 pub(crate) fn parse_source(text: &str, global: &Global) -> Result<SkillSource, CliError> {
-    let mut source: SkillSource = text
-        .parse()
-        .map_err(|error: prowess_packages::SourceSyntaxError| {
-            CliError::new(error.to_string()).hint(&*error.hint)
-        })?;
     let base = global.cwd.as_deref().unwrap_or(Path::new("."));
+    let parsed = SkillSource::parse_in(text, &|it| base.join(it).exists());
+    let mut source =
+        parsed.map_err(|error| CliError::new(error.to_string()).hint(error.hint()))?;
     if let SourceKind::Folder(path) | SourceKind::File(path) = &mut source.kind {
         *path = resolve(path, base);
     }
@@ -299,6 +310,126 @@ pub(crate) fn resolve(path: &Path, base: &Path) -> PathBuf {
         _ => base.join(path),
     };
     crate::surroundings::absolute(&path).unwrap_or(path)
+}
+
+/// Returns the skills of a fetched source.
+pub(crate) fn discover_in(tree: &FetchedTree) -> DiscoveredPackage {
+    let below = tree.source.git().and_then(|it| it.path.as_deref()).unwrap_or_default();
+    discover(&tree.folder, &tree.files, below)
+}
+
+/// Writes the path of a source as a manifest has it: from its folder, or from the home.
+pub(crate) fn localize(source: &mut SkillSource, session: &PackageSession) {
+    let root = &session.place.root;
+    if let SourceKind::Folder(path) | SourceKind::File(path) = &mut source.kind {
+        let home = context::home();
+        let inside = path.strip_prefix(root).ok().map(|it| match it.as_os_str().is_empty() {
+            true => PathBuf::from("."),
+            false => Path::new(".").join(it),
+        });
+        let inside = inside.filter(|_| !session.place.is_global);
+        let at_home = || Some(Path::new("~").join(path.strip_prefix(home?).ok()?));
+        if let Some(short) = inside.or_else(at_home) {
+            *path = short;
+        }
+    }
+}
+
+/// Returns the source of an entry with the whole path of a folder.
+pub(crate) fn delocalize(source: &SkillSource, session: &PackageSession) -> SkillSource {
+    let mut source = source.clone();
+    if let SourceKind::Folder(path) | SourceKind::File(path) = &mut source.kind {
+        *path = resolve(path, &session.place.root);
+    }
+    source
+}
+
+/// Returns the tag that a locked skill was installed from, if it stands for another commit now.
+pub(crate) fn moved_tag<'l>(
+    locked: &'l LockedSkill,
+    reference: Option<&str>,
+    commit: Option<&str>,
+) -> Option<&'l str> {
+    let own = locked.reference.as_deref()?;
+    let tag = own.strip_prefix("refs/tags/")?;
+    (reference == Some(own) && locked.commit.as_deref() != commit).then_some(tag)
+}
+
+/// Fails if a version is younger than the settings ask for.
+pub(crate) fn check_age(tree: &FetchedTree, session: &PackageSession) -> Result<(), CliError> {
+    let Some((age, least)) = too_young(tree.published, session) else { return Ok(()) };
+    let what = tree.source.name();
+    let message = format!(
+        "`{what}` is {} old, and `packages.min_age` asks for {}",
+        age_text(age),
+        age_text(least)
+    );
+    let fault = CliError::invalid_input(message);
+    Err(fault.hint("wait, or stay at an older version with `--pin`"))
+}
+
+/// Returns the age of a version, and the one that it must have, if it is too young.
+pub(crate) fn too_young(
+    published: Option<u64>,
+    session: &PackageSession,
+) -> Option<(Duration, Duration)> {
+    let least = session.config.packages.min_age.value?.0;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let age = now.saturating_sub(Duration::from_secs(published?));
+    (age < least).then_some((age, least))
+}
+
+/// Formats an age in its largest whole unit.
+fn age_text(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let units = [(86_400, "day"), (3600, "hour"), (60, "minute")];
+    let unit = units.iter().find(|it| seconds >= it.0);
+    let (number, name) = unit.map_or((seconds, "second"), |it| (seconds / it.0, it.1));
+    count(usize::try_from(number).unwrap_or(usize::MAX), name)
+}
+
+/// Returns who signed a package, if somebody must have.
+pub(crate) fn check_signature(
+    tree: &FetchedTree,
+    session: &PackageSession,
+) -> Result<Option<Signer>, CliError> {
+    signing::check(tree, session)
+}
+
+/// Returns the error that `audit` found something.
+pub(crate) fn dangerous(dangers: usize, what: &str) -> CliError {
+    let message = format!("`audit` reports {}, so nothing was {what}", count(dangers, "error"));
+    CliError::invalid_input(message)
+        .hint("read the lines named above; if they are fine, `--allow-findings` goes on")
+}
+
+/// Says what was merged, and what could not be moved to the trash yet.
+pub(crate) fn note_report(report: &InstallReport, printer: &mut Printer) {
+    for step in &report.steps {
+        for file in &step.merged {
+            let path = format!("{}/{}", step.path, file.path);
+            match file.result {
+                MergeResult::Kept => {}
+                MergeResult::Merged => printer.note(&format!("`{path}` has your changes and the new ones")),
+                MergeResult::Beside => printer.warning(&format!(
+                    "`{path}` was changed by you and by the new version: yours stays, and the new one is `{path}.new`"
+                )),
+                MergeResult::StaysRemoved => {
+                    printer.note(&format!("`{path}` stays removed, as you removed it"));
+                }
+                MergeResult::StaysThere => printer.note(&format!(
+                    "`{path}` stays with your changes; the new version does not have it any more"
+                )),
+                _ => {}
+            }
+        }
+        if step.action == prowess_packages::InstallAction::KeepEdited {
+            printer.note(&format!("`{}` stays with your changes", step.path));
+        }
+    }
+    if let Some(unfinished) = &report.unfinished {
+        printer.warning(unfinished);
+    }
 }
 
 /// Audits a skill in a folder.

@@ -3,7 +3,8 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::Result;
 use prowess::{Severity, client, is_plain_name, name_hint};
 use prowess_packages::{
-    DiscoveredPackage, FetchedTree, GitSource, PackagedSkill, SkillSource, SourceKind, WantedSkill,
+    DiscoveredPackage, FetchedTree, GitSource, PackagedSkill, PlannedStep, SkillSource, SourceKind,
+    WantedSkill,
 };
 use serde_json::{Value, json};
 
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     check_clients(&args.client)?;
     let session = PackageSession::open(args.global, args.offline, global, printer)?;
     // A manifest or lock file that cannot be used is reported before anything is fetched.
-    let mut change = Change::begin(&session)?;
+    let mut change = Change::begin(&session, printer)?;
     let mut sources = Vec::new();
     for text in &args.sources {
         let source = packages::parse_source(text, global)?;
@@ -139,71 +140,85 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     for one in &wanted {
         let at = all.iter().position(|it| std::ptr::eq(it, one.package)).unwrap_or_default();
-        change.set(&one.entry, one.skill, &one.package.tree, signers[at].clone())?;
+        change.set(&one.entry, one.skill, &one.package.tree, signers[at].as_ref())?;
     }
-    let is_quiet = printer.json;
-    if !is_quiet {
+    if !printer.json {
         print_review(&all, &wanted, &reviewed, printer)?;
     }
     for (double, first) in &doubles {
+        let path = context::shell_quote(&double.path);
         printer.warning(&format!(
-            "left out `{}` in `{}`: `{}` has the same name; add it with `--skill {} --as NAME`",
-            double.name,
-            double.path,
-            first.path,
-            context::shell_quote(&double.path)
+            "left out `{}` in `{}`, because `{}` has the same name; `--skill {path} --as NAME` installs it",
+            double.name, double.path, first.path,
         ));
     }
+    note_moved_tags(&wanted, &change, printer);
+    let document = |steps: &[PlannedStep]| document(args, &all, &reviewed, &session, steps);
     let dangers: usize = reviewed.iter().map(|it| it.dangers).sum();
     if dangers > 0 && !args.allow_findings {
         if printer.json {
-            printer.document(&document(args, &all, &reviewed, &change, None))?;
+            printer.document(&document(&[]))?;
         }
-        return Err(packages::dangerous(&reviewed, "installed").into());
+        return Err(packages::dangerous(dangers, "installed").into());
     }
-    let plan = change.plan()?;
-    let targets = change.describe_targets(&plan);
-    if !is_quiet {
-        for line in &targets {
-            printer.line(printer.dim(&safe::line(line)))?;
+    let planned = change.plan()?;
+    let steps = planned.steps().to_vec();
+    let names: Vec<&str> = wanted.iter().map(|it| &*it.entry.name).collect();
+    if !printer.json {
+        for line in change.describe_targets(&names)? {
+            printer.line(printer.dim(&safe::line(&line)))?;
         }
         printer.flush()?;
     }
-    if args.dry_run {
+    let is_nothing = change.is_nothing(&planned);
+    if args.dry_run || is_nothing {
         if printer.json {
-            printer.document(&document(args, &all, &reviewed, &change, Some(&plan)))?;
+            printer.document(&document(&steps))?;
         }
-        printer.note("nothing was written");
+        printer.note(match is_nothing {
+            true => "this is installed already; nothing to change",
+            false => "nothing was written",
+        });
         return Ok(ExitStatus::Success);
     }
-    if change.is_nothing(&plan) {
-        if printer.json {
-            printer.document(&document(args, &all, &reviewed, &change, Some(&plan)))?;
-        }
-        printer.note("everything is installed already; nothing to change");
-        return Ok(ExitStatus::Success);
-    }
-    let question = match &wanted[..] {
-        [one] => format!("Install `{}`?", safe::line(&one.entry.name)),
+    // Others need not wait for the answer.
+    drop(planned);
+    let question = match &names[..] {
+        [one] => format!("Install `{}`?", safe::line(one)),
         many => format!("Install these {}?", count(many.len(), "skill")),
     };
     if !packages::is_agreed(args.yes, &question, "installed")? {
         return Ok(packages::declined("installed", printer));
     }
-    let names: Vec<&str> = wanted.iter().map(|it| &*it.entry.name).collect();
-    change.apply(&plan, &format!("add {}", names.join(" ")), printer)?;
+    let title = format!("prowess add {}", args.sources.join(" "));
+    let report = change.apply(change.plan()?, &title, printer)?;
     if printer.json {
-        printer.document(&document(args, &all, &reviewed, &change, Some(&plan)))?;
+        printer.document(&document(&report.steps))?;
         return Ok(ExitStatus::Success);
     }
     for name in &names {
         let places = change.places_of(name).join(", ");
-        let line = format!("{}  {}", printer.name(name), safe::line(&places));
-        printer.line(line)?;
+        printer.line(format_args!("{}  {}", printer.name(name), safe::line(&places)))?;
     }
     printer.flush()?;
+    packages::note_report(&report, printer);
     print_next(&names, &session, printer);
     Ok(ExitStatus::Success)
+}
+
+/// Warns about tags that stand for another commit than when they were locked.
+fn note_moved_tags(wanted: &[Wanted<'_>], change: &Change<'_>, printer: &mut Printer) {
+    for one in wanted {
+        let tree = &one.package.tree;
+        if let Some(locked) = change.lock.get(&one.entry.name)
+            && let Some(tag) = packages::moved_tag(locked, tree.reference.as_deref(), tree.commit.as_deref())
+        {
+            printer.safety_warning(&format!(
+                "the tag `{tag}` has moved since `{}` was installed: ask its author why",
+                one.entry.name
+            ));
+        }
+    }
 }
 
 /// Says what can be done next.
@@ -473,28 +488,21 @@ fn document(
     args: &Args,
     all: &[Package],
     reviewed: &[ReviewedSkill],
-    change: &Change<'_>,
-    plan: Option<&packages::Planned>,
+    session: &PackageSession,
+    steps: &[PlannedStep],
 ) -> Value {
-    let packages: Vec<Value> = all
-        .iter()
-        .map(|package| {
-            let own = reviewed.iter().filter(|it| {
-                package.found.skills.iter().any(|one| {
-                    one.path == it.skill.path && one.digest == it.skill.digest
-                })
-            });
-            package_json(package, own)
-        })
-        .collect();
-    let mut document = json!({
-        "dry_run": args.dry_run,
-        "packages": packages,
-        "manifest": change.session.place.manifest.to_string_lossy(),
-        "lock": change.session.place.lock.to_string_lossy(),
+    let packages = all.iter().map(|package| {
+        let skills = &package.found.skills;
+        let is_own = |it: &&ReviewedSkill| {
+            skills.iter().any(|one| one.path == it.skill.path && one.digest == it.skill.digest)
+        };
+        package_json(package, reviewed.iter().filter(is_own))
     });
-    if let Some(plan) = plan {
-        document["changes"] = change.steps_json(plan);
-    }
-    document
+    json!({
+        "dry_run": args.dry_run,
+        "packages": packages.collect::<Vec<_>>(),
+        "changes": packages::steps_json(steps),
+        "manifest": session.place.manifest.to_string_lossy(),
+        "lock": session.place.lock.to_string_lossy(),
+    })
 }

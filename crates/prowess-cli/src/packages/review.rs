@@ -113,7 +113,7 @@ impl ReviewedSkill {
 }
 
 /// Prints skills: names and descriptions, files, scripts, findings.
-pub(crate) fn print_skills(skills: &[ReviewedSkill], printer: &mut Printer) -> Result<()> {
+pub(crate) fn print_skills(skills: &[&ReviewedSkill], printer: &mut Printer) -> Result<()> {
     let width = printer.width.unwrap_or(USUAL);
     let names = skills.iter().map(|it| safe::line(&it.skill.name).width());
     let room = names.max().unwrap_or(0).min(WIDEST);
