@@ -31,7 +31,15 @@ pub use crate::{
     cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
+    install::{
+        FileChange, InstallAction, InstallConflict, InstallError, InstallOptions, InstallPlace,
+        InstallPlan, InstallReport, InstallState, InstalledChange, Installer, LocalEdits,
+        MergeResult, MergedFile, PlannedStep, RecoveredChange, RecoveryOutcome, TargetDirectory,
+        TargetError, VerifiedTarget, VerifyFault, install_history, target_directories, verify,
+    },
     lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
     manifest::WantedSkill,
     source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
 };
+#[doc(hidden)]
+pub use crate::install::InstallStep;
