@@ -15,9 +15,12 @@
 //! sandbox are not in this crate.
 #![warn(missing_docs)]
 
+mod sys;
 mod digest;
 mod source;
 mod archive;
+mod pack;
+mod signature;
 mod cache;
 mod discover;
 mod fetch;
@@ -27,8 +30,11 @@ mod lock;
 mod install;
 
 pub use crate::{
-    archive::{ArchiveError, ArchiveFormat, ArchiveLimits, unpack},
-    cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
+    archive::{
+        ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
+        copy_folder, format_of, unpack, unpack_with,
+    },
+    cache::{CacheDraft, CacheError, CacheSize, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
     install::{
@@ -39,6 +45,11 @@ pub use crate::{
     },
     lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
     manifest::WantedSkill,
+    pack::{PackError, PackOptions, PackedSkill, pack},
+    signature::{
+        MinisignKey, SecretKeyError, SignatureError, Signer, SignerSyntaxError, verify_bundle,
+        verify_signature,
+    },
     source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
 };
 #[doc(hidden)]
