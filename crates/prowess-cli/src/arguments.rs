@@ -15,6 +15,10 @@ use crate::commands::prepare;
 use crate::commands::{ask, chat, sessions, trace};
 #[cfg(feature = "mcp")]
 use crate::commands::{mcp, servers};
+#[cfg(feature = "packages")]
+use crate::commands::{
+    add, export, import, outdated, packages_cache, publish, search, sync, update, use_skill, verify,
+};
 use crate::{
     commands::{
         approvals, catalog, check, completions, config, create, disable, doctor, enable, find,
@@ -87,7 +91,6 @@ pub(crate) enum Command {
     Check(check::Args),
     Rule(rule::Args),
     Doctor(doctor::Args),
-    #[command(visible_alias = "search")]
     Find(find::Args),
     Lab(lab::Args),
     #[command(visible_alias = "cat")]
@@ -108,10 +111,34 @@ pub(crate) enum Command {
     Create(create::Args),
     Enable(enable::Args),
     Disable(disable::Args),
-    #[command(visible_alias = "rm")]
+    #[command(visible_aliases = ["rm", "uninstall"])]
     Remove(remove::Args),
     Undo(undo::Args),
     Migrate(migrate::Args),
+    #[cfg(feature = "packages")]
+    #[command(visible_alias = "install")]
+    Add(add::Args),
+    #[cfg(feature = "packages")]
+    Sync(sync::Args),
+    #[cfg(feature = "packages")]
+    Outdated(outdated::Args),
+    #[cfg(feature = "packages")]
+    #[command(visible_alias = "upgrade")]
+    Update(update::Args),
+    #[cfg(feature = "packages")]
+    Verify(verify::Args),
+    #[cfg(feature = "packages")]
+    Search(search::Args),
+    #[cfg(feature = "packages")]
+    Use(use_skill::Args),
+    #[cfg(feature = "packages")]
+    Import(import::Args),
+    #[cfg(feature = "packages")]
+    Export(export::Args),
+    #[cfg(feature = "packages")]
+    Publish(publish::Args),
+    #[cfg(feature = "packages")]
+    Cache(packages_cache::Args),
     Config(config::Args),
     Init(init::Args),
     Run(run::Args),

@@ -27,6 +27,28 @@ pub(crate) mod disable;
 pub(crate) mod remove;
 pub(crate) mod undo;
 pub(crate) mod migrate;
+#[cfg(feature = "packages")]
+pub(crate) mod add;
+#[cfg(feature = "packages")]
+pub(crate) mod sync;
+#[cfg(feature = "packages")]
+pub(crate) mod outdated;
+#[cfg(feature = "packages")]
+pub(crate) mod update;
+#[cfg(feature = "packages")]
+pub(crate) mod verify;
+#[cfg(feature = "packages")]
+pub(crate) mod search;
+#[cfg(feature = "packages")]
+pub(crate) mod use_skill;
+#[cfg(feature = "packages")]
+pub(crate) mod import;
+#[cfg(feature = "packages")]
+pub(crate) mod export;
+#[cfg(feature = "packages")]
+pub(crate) mod publish;
+#[cfg(feature = "packages")]
+pub(crate) mod packages_cache;
 pub(crate) mod config;
 pub(crate) mod run;
 #[cfg(feature = "http")]
@@ -102,6 +124,28 @@ pub(crate) fn run(
         Command::Remove(args) => remove::run(args, global, printer),
         Command::Undo(args) => undo::run(args, global, printer),
         Command::Migrate(args) => migrate::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Add(args) => add::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Sync(args) => sync::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Outdated(args) => outdated::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Update(args) => update::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Verify(args) => verify::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Search(args) => search::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Use(args) => use_skill::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Import(args) => import::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Export(args) => export::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Publish(args) => publish::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Cache(args) => packages_cache::run(args, global, printer),
         Command::Config(args) => config::run(args, global, printer),
         Command::Init(args) => init::run(args, global, printer),
         Command::Run(args) => run::run(args, global, launcher, printer),

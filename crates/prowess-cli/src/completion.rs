@@ -23,6 +23,8 @@ use crate::{
     safe,
     toolbox::{Caller, toolbox},
 };
+#[cfg(feature = "packages")]
+use crate::packages;
 #[cfg(feature = "agent")]
 use crate::{connection, sessions as session_files};
 
@@ -45,6 +47,15 @@ pub(crate) fn answer() -> Option<ExitCode> {
 /// Completes the enabled skills.
 pub(crate) fn skills() -> ArgValueCandidates {
     ArgValueCandidates::new(|| skills_that(Manifest::is_active))
+}
+
+/// Completes the skills that a lock file of this project or of the user names.
+#[cfg(feature = "packages")]
+pub(crate) fn installed_skills() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let skills = global().map(|it| packages::installed_skills(&it)).unwrap_or_default();
+        skills.iter().filter_map(|(name, source)| candidate(name, source)).collect()
+    })
 }
 
 /// Completes the disabled skills.

@@ -157,6 +157,67 @@ const EXAMPLES: &[Examples] = &[
             ("prowess undo greet --dir skills", "restore a removed skill"),
         ],
     ),
+    (
+        "add",
+        &[
+            ("prowess add anthropics/skills", "choose from the skills of a repository"),
+            ("prowess add anthropics/skills@pdf", "install one of them"),
+            ("prowess add ./my-skills --all --client claude-code", "install all for Claude Code"),
+            ("prowess add acme/skills#v2 --list", "show what a version contains"),
+        ],
+    ),
+    (
+        "sync",
+        &[
+            ("prowess sync", "install what this project asks for"),
+            ("prowess sync --locked --offline", "the same in CI, without changing the lock file"),
+        ],
+    ),
+    ("outdated", &[("prowess outdated", "list newer versions")]),
+    (
+        "update",
+        &[
+            ("prowess update --dry-run", "show what would change"),
+            ("prowess update pdf", "update one skill"),
+        ],
+    ),
+    ("verify", &[("prowess verify", "check that nothing was changed since it was installed")]),
+    (
+        "search",
+        &[
+            ("prowess search fill in forms", "search installed skills and your registries"),
+            ("prowess search pdf --registry https://clawhub.ai", "search a registry"),
+        ],
+    ),
+    (
+        "use",
+        &[
+            ("prowess use anthropics/skills@pdf", "print its instructions"),
+            ("prowess use anthropics/skills@pdf -- claude", "start Claude Code with it"),
+        ],
+    ),
+    (
+        "import",
+        &[
+            ("prowess import --dry-run", "show what other package managers installed here"),
+            ("prowess import skills-lock.json", "take over the skills of npx skills"),
+        ],
+    ),
+    ("export", &[("prowess export --format skills-lock", "print a lock file for npx skills")]),
+    (
+        "publish",
+        &[
+            ("prowess publish my-skill --to https://hub.example.com --dry-run", "show what would be uploaded"),
+            ("prowess publish my-skill --to https://hub.example.com", "check, pack and upload it"),
+        ],
+    ),
+    (
+        "cache",
+        &[
+            ("prowess cache", "show where fetched packages are, and how much they take"),
+            ("prowess cache --clean", "remove what no installed skill needs"),
+        ],
+    ),
     ("migrate", &[("prowess migrate old-plugins --dir skills", "convert all plugins in a folder")]),
     (
         "init",

@@ -10,6 +10,19 @@ const COMMANDS: &[(&str, bool, &str, &str)] = &[
     ("serve", cfg!(feature = "mcp"), "mcp", "MCP"),
     ("servers", cfg!(feature = "mcp"), "mcp", "MCP"),
     ("prepare", cfg!(feature = "http"), "http", "network"),
+    ("add", cfg!(feature = "packages"), "packages", "package"),
+    ("install", cfg!(feature = "packages"), "packages", "package"),
+    ("sync", cfg!(feature = "packages"), "packages", "package"),
+    ("outdated", cfg!(feature = "packages"), "packages", "package"),
+    ("update", cfg!(feature = "packages"), "packages", "package"),
+    ("upgrade", cfg!(feature = "packages"), "packages", "package"),
+    ("verify", cfg!(feature = "packages"), "packages", "package"),
+    ("search", cfg!(feature = "packages"), "packages", "package"),
+    ("use", cfg!(feature = "packages"), "packages", "package"),
+    ("import", cfg!(feature = "packages"), "packages", "package"),
+    ("export", cfg!(feature = "packages"), "packages", "package"),
+    ("publish", cfg!(feature = "packages"), "packages", "package"),
+    ("cache", cfg!(feature = "packages"), "packages", "package"),
 ];
 
 /// Returns the reason why a command is missing, if this build leaves it out.

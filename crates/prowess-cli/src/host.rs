@@ -17,7 +17,7 @@ use prowess_agent::RecordingApprover;
 use prowess_cli::settings::{Config, Places, SettingOrigin, duration};
 #[cfg(feature = "http")]
 use prowess_http::Hosts;
-#[cfg(any(feature = "agent", feature = "http"))]
+#[cfg(any(feature = "agent", feature = "http", feature = "packages"))]
 use prowess_http::Proxies;
 #[cfg(all(feature = "http", feature = "mcp"))]
 use prowess_mcp::client::Logins;
@@ -39,7 +39,7 @@ use prowess_runtime::{
     sandbox::Proxy,
 };
 
-#[cfg(any(feature = "agent", feature = "http"))]
+#[cfg(any(feature = "agent", feature = "http", feature = "packages"))]
 use crate::cli_error::CliError;
 #[cfg(feature = "http")]
 use crate::registries;
@@ -259,7 +259,7 @@ fn environments_folder() -> Option<PathBuf> {
 }
 
 /// Returns the proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
-#[cfg(any(feature = "agent", feature = "http"))]
+#[cfg(any(feature = "agent", feature = "http", feature = "packages"))]
 pub(crate) fn proxies() -> Result<Proxies, CliError> {
     Proxies::from_variables(|name| env::var(name).ok()).map_err(|error| {
         let hint = "set it to a URL such as `http://proxy.example:3128`, or unset it";

@@ -25,7 +25,7 @@ mod sessions;
 #[cfg(feature = "agent")]
 mod pending;
 mod approver;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "packages"))]
 mod registries;
 mod host;
 #[cfg(feature = "http")]
@@ -35,6 +35,8 @@ mod server_label;
 #[cfg(feature = "mcp")]
 mod connecting;
 mod trust;
+#[cfg(feature = "packages")]
+mod packages;
 mod tool_text;
 mod toolbox;
 #[cfg(feature = "agent")]

@@ -11,6 +11,13 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Find and read skills", &["find", "list", "show", "read", "catalog"]),
     ("Check and improve them", &["check", "rule", "doctor", "lab"]),
     ("Make and change them", &["new", "create", "enable", "disable", "remove", "undo", "migrate"]),
+    (
+        "Install skills",
+        &[
+            "add", "search", "sync", "outdated", "update", "verify", "use", "import", "export",
+            "publish", "cache",
+        ],
+    ),
     ("Run skills and tools", &["run", "prepare", "trust", "approvals", "tool", "tools", "sandbox"]),
     ("Ask a model", &["ask", "chat", "sessions", "prompt", "trace"]),
     ("Work with other programs", &["mcp", "servers"]),

@@ -31,12 +31,13 @@ pub use self::{
     places::Places,
     right::ProjectRight,
     tables::{
-        AgentSettings, DisclosureSettings, MatchingSettings, ModelSettings, PolicySettings,
-        PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSettings, SkillSettings,
-        SqlSettings, WindowSettings,
+        AgentSettings, DisclosureSettings, MatchingSettings, ModelSettings, PackagesSettings,
+        PolicySettings, PrepareSettings, RegistrySettings, RuleSetting, RunSettings,
+        SandboxSettings, ServerSettings, SignerSetting, SignerSettings, SkillSettings, SqlSettings,
+        WindowSettings,
     },
     units::{bytes, duration, size},
-    value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
+    value::{Address, Bytes, Depth, KnownClient, MinAge, Presets, PriceSetting, Ratio, RootPath},
 };
 use self::{places::Owner, reader::Reader, table::Row};
 
@@ -45,6 +46,8 @@ use self::{places::Owner, reader::Reader, table::Row};
 pub struct Config {
     /// The selection of skills.
     pub skill: SkillSettings,
+    /// The installation of skills from elsewhere.
+    pub packages: PackagesSettings,
     /// The choice of skills for a request.
     pub matching: MatchingSettings,
     /// The disclosure of skills to a model.

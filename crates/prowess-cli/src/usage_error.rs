@@ -10,19 +10,6 @@ use prowess::{did_you_mean, nearest};
 
 use crate::{arguments::Arguments, cli_error::CliError, context::shell_quote, features};
 
-/// Commands that other programs have and this one does not: the word, its meaning, and what to do
-/// instead.
-const ABSENT: &[(&str, &str, &str)] = &[
-    ("add", "install skills", INSTALL),
-    ("install", "install skills", INSTALL),
-    ("publish", "publish skills", "push the folder to a git repository; run `prowess check` first"),
-    ("uninstall", "uninstall skills", "`prowess remove NAME` removes a skill"),
-    ("update", "update skills", UPDATE),
-    ("upgrade", "update skills", UPDATE),
-];
-const INSTALL: &str = "copy the skill's folder into a directory that your agents read, such as `~/.agents/skills`, then see `prowess doctor`";
-const UPDATE: &str = "pull or copy its folder again, then run `prowess check`";
-
 /// Returns whether the command line has no command.
 pub(crate) fn is_bare(words: &[String]) -> bool {
     typed_command(&Arguments::command(), words).get_name() == "prowess"
@@ -42,9 +29,6 @@ pub(crate) fn explain(error: &Error, words: &[String]) -> CliError {
             let typed = context_string(error, ContextKind::InvalidSubcommand);
             if let Some(message) = features::missing_command(&typed) {
                 return CliError::new(message).hint("install a build that has it");
-            }
-            if let Some((_, what, instead)) = ABSENT.iter().find(|it| it.0 == typed) {
-                return CliError::new(format!("`{name}` cannot {what} yet")).hint(*instead);
             }
             if Path::new(&typed).is_dir() {
                 let (fault, path) = (format!("unknown command `{typed}`"), shell_quote(&typed));

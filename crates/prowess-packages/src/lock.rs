@@ -1,20 +1,37 @@
 //! Reads and writes the lock file.
 
+mod check;
+mod compare;
+mod error;
+mod read;
+mod write;
+
+use std::{fmt, str::FromStr};
+
+pub use self::{compare::LockDifference, error::LockError};
 use crate::{
     digest::{ContentDigest, TreeFile},
+    manifest::Manifest,
     source::SkillSource,
 };
 
 /// The name of a lock file.
 pub const LOCK_FILE: &str = "prowess.lock";
 
+/// The version of lock files that is written, and the newest that is read.
+const VERSION: i64 = 1;
+
 /// A lock file: what is installed, byte for byte.
-#[derive(Debug, Clone, Default)]
+///
+/// The same skills are the same text. There is one field on a line and one skill behind the other,
+/// by name, so that version control merges changes of different skills. Whoever can change a
+/// project can change its lock: what is read here has been checked, and can be written again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
     /// The skills, by name.
     skills: Vec<LockedSkill>,
-    /// The document that it was read from, with fields of newer versions.
-    document: toml_edit::DocumentMut,
+    /// Fields that are not known, each as TOML.
+    unknown: Vec<(String, String)>,
 }
 
 /// A skill of a lock file.
@@ -35,16 +52,28 @@ pub struct LockedSkill {
     pub commit: Option<String>,
     /// The version that a registry gave.
     pub version: Option<String>,
+    /// When the version was published, in seconds since 1970.
+    pub published: Option<u64>,
+    /// The digest of the archive or file that a registry or index promises, as it writes it.
+    pub integrity: Option<String>,
     /// The folder in the repository or archive; empty for the whole.
     pub path: String,
+    /// The plugin that brings it.
+    pub plugin: Option<String>,
     /// The digest of its files.
     pub digest: ContentDigest,
-    /// Its files.
+    /// Its files, in the byte order of their paths.
     pub files: Vec<TreeFile>,
     /// Who signed it.
     pub signer: Option<String>,
+    /// The clients that the manifest said; none if it did not.
+    pub clients: Option<Vec<String>>,
+    /// Whether the manifest said that each client gets its own copy.
+    pub copy: bool,
     /// Where it is installed.
     pub targets: Vec<InstallTarget>,
+    /// Fields that are not known, each as TOML.
+    unknown: Vec<(String, String)>,
 }
 
 /// A place that a skill is installed in.
@@ -68,9 +97,145 @@ pub enum TargetForm {
 }
 
 impl Lock {
+    /// Reads a lock file. It may be anybody's: what it says has been checked.
+    pub fn parse(text: &str) -> Result<Self, LockError> {
+        read::read(text)
+    }
+
     /// Returns the skills, by name.
     pub fn skills(&self) -> &[LockedSkill] {
-        let _ = &self.document;
         &self.skills
+    }
+
+    /// Returns the skill of a name.
+    pub fn get(&self, name: &str) -> Option<&LockedSkill> {
+        self.place(name).ok().map(|at| &self.skills[at])
+    }
+
+    /// Adds a skill, and returns the one of that name before; unknown fields of that one stay.
+    ///
+    /// Fails, with nothing changed, if the lock could not be read again.
+    pub fn insert(&mut self, skill: LockedSkill) -> Result<Option<LockedSkill>, LockError> {
+        let mut skill = skill;
+        skill.files.sort();
+        check::skill(&skill)?;
+        let place = self.place(&skill.name);
+        let others = self.skills.iter().filter(|it| it.name != skill.name);
+        check::targets(others.chain([&skill]))?;
+        match place {
+            Ok(at) => {
+                if skill.unknown.is_empty() {
+                    skill.unknown.clone_from(&self.skills[at].unknown);
+                }
+                Ok(Some(std::mem::replace(&mut self.skills[at], skill)))
+            }
+            Err(at) if self.skills.len() < crate::manifest::MAX_SKILLS => {
+                self.skills.insert(at, skill);
+                Ok(None)
+            }
+            Err(_) => Err(LockError::too_many()),
+        }
+    }
+
+    /// Removes a skill.
+    pub fn remove(&mut self, name: &str) -> Option<LockedSkill> {
+        self.place(name).ok().map(|at| self.skills.remove(at))
+    }
+
+    /// Returns how the lock differs from what a manifest asks for, by name.
+    pub fn differences(&self, manifest: &Manifest) -> Vec<LockDifference> {
+        compare::differences(self, manifest)
+    }
+
+    /// Fails if a skill is installed outside of the project: such a target is only for the lock of a user.
+    pub fn check_in_project(&self) -> Result<(), LockError> {
+        for skill in &self.skills {
+            if let Some(target) = skill.targets.iter().find(|it| !it.is_in_project()) {
+                let (skill, path) = (skill.name.clone(), target.path.clone());
+                return Err(LockError::Path {
+                    line: None,
+                    skill,
+                    path,
+                    why: "is outside of the project",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        self.skills.binary_search_by(|it| it.name.as_str().cmp(name))
+    }
+}
+
+impl LockedSkill {
+    /// Creates one with these files, not installed anywhere yet.
+    pub fn new(
+        name: impl Into<String>,
+        source: SkillSource,
+        url: impl Into<String>,
+        mut files: Vec<TreeFile>,
+    ) -> Self {
+        files.sort();
+        Self {
+            name: name.into(),
+            skill: None,
+            source,
+            url: url.into(),
+            reference: None,
+            commit: None,
+            version: None,
+            published: None,
+            integrity: None,
+            path: String::new(),
+            plugin: None,
+            digest: ContentDigest::of(&files),
+            files,
+            signer: None,
+            clients: None,
+            copy: false,
+            targets: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// Returns the name in the frontmatter of the skill.
+    pub fn skill_name(&self) -> &str {
+        self.skill.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl InstallTarget {
+    /// Creates a target.
+    pub fn new(path: impl Into<String>, form: TargetForm) -> Self {
+        Self { path: path.into(), form }
+    }
+
+    /// Whether it is below the folder of the project, and not below that of the user.
+    pub fn is_in_project(&self) -> bool {
+        !self.path.starts_with('~')
+    }
+}
+
+impl FromStr for Lock {
+    type Err = LockError;
+
+    fn from_str(text: &str) -> Result<Self, LockError> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&write::write(self))
+    }
+}
+
+impl TargetForm {
+    /// Every form with its name in a lock.
+    const NAMES: [(Self, &'static str); 2] = [(Self::Folder, "folder"), (Self::Link, "link")];
+
+    fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|it| it.0 == self).map_or("folder", |it| it.1)
     }
 }

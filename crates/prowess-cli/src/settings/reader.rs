@@ -27,6 +27,9 @@ const AROUND: usize = 80;
 /// The most problems reported of one file.
 const MOST: usize = 100;
 
+/// The table with the skills that a project asks for, which are no settings.
+pub(super) const MANIFEST: &str = "skills";
+
 pub(super) struct Reader<'h> {
     path: Arc<Path>,
     document: Document<String>,
@@ -93,7 +96,9 @@ impl<'h> Reader<'h> {
             let own: Vec<&str> =
                 keys.iter().filter_map(|it| strip_table(it, &table.name)).collect();
             // Tables with names of the user's choice have no known keys.
-            if let Some(row) = rows.iter_mut().find(|it| it.facts.key == table.name) {
+            if table.name == MANIFEST {
+                self.check_manifest(item);
+            } else if let Some(row) = rows.iter_mut().find(|it| it.facts.key == table.name) {
                 let origin = self.origin(&table.span);
                 row.slot.read(&row.facts, item, origin, self);
             } else if own.is_empty() {
@@ -116,6 +121,23 @@ impl<'h> Reader<'h> {
             }
         }
         self.problems.sort_by_key(|it| it.line);
+    }
+
+    /// Checks the shape of the skills that a project asks for. Their sources are read where they
+    /// are installed.
+    fn check_manifest(&mut self, item: &Item) {
+        let Some(table) = item.as_table_like() else {
+            let span = item.span().unwrap_or_default();
+            let hint = "write `[skills]` on a line of its own, and below it a line for each skill";
+            return self.note(&span, "`skills` must be a table", Some(hint.to_owned()));
+        };
+        for (key, item) in self.entries(table) {
+            if item.as_str().is_none() && item.as_table_like().is_none() {
+                let message = format!("`{}` in `[skills]` is no source of a skill", key.name);
+                let hint = "a skill is written as `pdf = \"anthropics/skills\"`; settings belong below `[skill]`";
+                self.note(&key.span, message, Some(hint.to_owned()));
+            }
+        }
     }
 
     /// Records a setting that a project's file may not set: as a whole, or some of its entries.
@@ -170,6 +192,7 @@ impl<'h> Reader<'h> {
     fn unknown_table(&mut self, table: &Key, keys: &[&str]) {
         let mut tables: Vec<&str> = keys.iter().filter_map(|it| it.split('.').next()).collect();
         tables.dedup();
+        tables.push(MANIFEST);
         let home = keys.iter().find_map(|it| it.split_once('.').filter(|it| it.1 == table.name));
         let hint = match (home, nearest(&table.name, tables.iter().copied())) {
             (Some((home, key)), _) => format!("`{key}` belongs below `[{home}]`"),

@@ -6,7 +6,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     Config, SettingInfo,
+    reader::MANIFEST,
     table::{Row, TABLES},
+    value::{KnownClient, Value as _},
 };
 
 /// The text before the settings.
@@ -83,6 +85,24 @@ impl Config {
                 None => drop(tables.insert(facts.key.to_owned(), schema)),
             }
         }
+        let source = json!({ "type": "string", "minLength": 1 });
+        tables.insert(
+            MANIFEST.to_owned(),
+            json!({
+                "type": "object",
+                "description": "The skills that are installed, each under its name, with its source.",
+                "additionalProperties": { "anyOf": [source, {
+                    "type": "object",
+                    "properties": {
+                        "source": source,
+                        "skill": { "type": "string", "description": "The name of the skill in its source." },
+                        "clients": <Vec<KnownClient>>::schema(),
+                        "copy": { "type": "boolean" },
+                    },
+                    "required": ["source"],
+                }] },
+            }),
+        );
         json!({
             "$schema": "http://json-schema.org/draft-07/schema#",
             "title": "prowess.toml",

@@ -36,6 +36,7 @@ pub(super) struct Facts {
 /// The tables in order, each with its subject.
 pub(super) const TABLES: &[(&str, &str)] = &[
     ("skill", "Which skills are loaded."),
+    ("packages", "How skills are installed from elsewhere; which ones is in `[skills]`, written by `prowess add`."),
     ("matching", "How skills are chosen for a request."),
     ("disclosure", "How much of a skill a model is shown."),
     ("window", "The context window of the model."),
@@ -56,7 +57,7 @@ impl Config {
     pub(super) fn rows(&mut self) -> Vec<Row<'_>> {
         use ProjectRight::*;
         let Self {
-            skill, matching, disclosure, window, policy, limits, sandbox, run, prepare, sql, model, agent, servers, ..
+            skill, packages, matching, disclosure, window, policy, limits, sandbox, run, prepare, sql, model, agent, servers, ..
         } = self;
         let mut rows = vec![
             row("skill.enabled", &mut skill.enabled, Stricter, None, "false",
@@ -81,6 +82,16 @@ impl Config {
                 "Whether skills are reloaded when their files change, in `chat` and `mcp`."),
             row("skill.cache", &mut skill.cache, Stricter, Some("--no-cache"), "false",
                 "Whether parsed skills are cached for the next run."),
+            row("packages.clients", &mut packages.clients, Any, Some("--client"), "[\"claude-code\", \"cursor\"]",
+                "The clients that skills are installed for; without it, `prowess add` takes those that it finds."),
+            row("packages.copy", &mut packages.copy, Any, Some("--copy"), "true",
+                "Whether each client gets its own copy of a skill instead of a link to one copy."),
+            row("packages.min_age", &mut packages.min_age, Stricter, None, "\"3d\"",
+                "How old a version must be before it is installed, so that others can find what is wrong with it first."),
+            row("packages.registries", &mut packages.registries, Narrower, Some("--registry"), "{ clawhub = \"https://clawhub.ai\" }",
+                "The registries that `prowess search` asks, each with a name; without any, only installed skills are searched."),
+            row("packages.signers", &mut packages.signers, More, None, "{ \"acme/*\" = [\"minisign:RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3\"] }",
+                "Who must have signed what comes from a source, by patterns of sources; one of the listed signers is enough, the longest pattern decides, and what a project asks for applies too."),
             row("matching.strategy", &mut matching.strategy, Any, Some("--strategy"), "\"keyword\"",
                 "How skills are matched: by everything they say, by name and description, only when mentioned as `@name`, all of them, or left to the model."),
             row("matching.max_active", &mut matching.max_active, Any, Some("--top"), "5",

@@ -1,6 +1,6 @@
 //! The tables of `prowess.toml`.
 
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use prowess::{ContextWindow, Directory, Matching, Strategy, Thresholds};
 use prowess_mcp::config::ServerSetting;
@@ -13,8 +13,42 @@ use prowess_sandbox::SandboxLevel;
 
 use super::{
     origin::{Setting, SettingOrigin},
-    value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
+    value::{Address, Bytes, Depth, KnownClient, MinAge, Presets, PriceSetting, Ratio, RootPath},
 };
+
+/// The installation of skills from elsewhere.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PackagesSettings {
+    /// The clients that skills are installed for; those that are found if there is no list.
+    pub clients: Setting<Option<Vec<KnownClient>>>,
+    /// Whether each client gets its own copy.
+    pub copy: Setting<bool>,
+    /// The age that a version must have.
+    pub min_age: Setting<Option<MinAge>>,
+    /// The registries that are searched, by name.
+    pub registries: Setting<RegistrySettings>,
+    /// Who must have signed what.
+    pub signers: Setting<SignerSettings>,
+}
+
+/// The registries of skills, each with a name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RegistrySettings(pub BTreeMap<String, Address>);
+
+/// Who must have signed what. What the user and what a project asks for both apply.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SignerSettings(pub Vec<SignerSetting>);
+
+/// The signers that are accepted for the sources of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignerSetting {
+    /// The pattern, such as `anthropics/*`.
+    pub pattern: String,
+    /// The identities, of which one is enough; an exception from shorter patterns if there is none.
+    pub identities: Vec<String>,
+    /// Whether a project asks for it.
+    pub is_of_project: bool,
+}
 
 /// The selection of skills.
 #[derive(Debug, Clone, PartialEq)]

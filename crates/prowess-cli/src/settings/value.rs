@@ -1,6 +1,7 @@
 //! The kinds of values: how each is written and shown.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     num::{NonZeroU64, NonZeroUsize},
     path::{Component, Path, PathBuf},
@@ -8,7 +9,8 @@ use std::{
 };
 
 use prowess::{
-    DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, did_you_mean, name_hint, nearest, preset,
+    CLIENTS, Client, DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, client, did_you_mean,
+    name_hint, nearest, preset,
 };
 use prowess_mcp::config::{McpServerConfig, OauthSettings, ServerSetting, Transport};
 use prowess_runtime::policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands};
@@ -17,7 +19,7 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
 use super::{
-    RuleSetting, ServerSettings, normalize_command,
+    RegistrySettings, RuleSetting, ServerSettings, SignerSetting, SignerSettings, normalize_command,
     origin::{IgnoredSetting, Setting, SettingOrigin},
     places::Owner,
     reader::Reader,
@@ -33,6 +35,20 @@ pub struct Ratio(f64);
 /// A price in any currency: a number, 0 or more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PriceSetting(f64);
+
+/// The age that something must have. More is stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MinAge(pub Duration);
+
+/// A client of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownClient(pub &'static Client);
+
+impl PartialEq for KnownClient {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -560,6 +576,46 @@ impl Value for Duration {
     }
 }
 
+impl Value for MinAge {
+    fn expected() -> String {
+        "a time in quotes, such as `\"3d\"` or `\"12h\"`".to_owned()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": "^[0-9]+[smhdw]$" })
+    }
+
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        let text = item.as_str()?;
+        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+        let number: u32 = number.parse().ok().filter(|_| !number.starts_with('+'))?;
+        let unit = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3600,
+            "d" => 86_400,
+            "w" => 7 * 86_400,
+            _ => return None,
+        };
+        let age = Duration::from_secs(u64::from(number) * unit);
+        (age <= LONGEST_AGE).then_some(Self(age))
+    }
+
+    fn to_json(&self) -> Json {
+        let seconds = self.0.as_secs();
+        let units = [("d", 86_400), ("h", 3600), ("m", 60)];
+        let unit = units.iter().find(|it| seconds > 0 && seconds.is_multiple_of(it.1));
+        json!(unit.map_or(format!("{seconds}s"), |it| format!("{}{}", seconds / it.1, it.0)))
+    }
+
+    fn is_looser(&self, than: &Self) -> bool {
+        self < than
+    }
+}
+
+/// The longest age that can be asked for.
+const LONGEST_AGE: Duration = Duration::from_secs(3660 * 86_400);
+
 /// Returns the text of a string, or of a number.
 fn number_or_text(item: &Item) -> Option<String> {
     let number = item.as_integer().map(|it| it.to_string());
@@ -736,6 +792,28 @@ impl Value for &'static Preset {
 
     fn hint(item: &Item) -> Option<String> {
         Some(name_hint(item.as_str()?, PRESETS.iter().map(|it| it.name)))
+    }
+}
+
+impl Value for KnownClient {
+    fn expected() -> String {
+        "the name of a client in quotes".to_owned()
+    }
+
+    fn schema() -> Json {
+        json!({ "enum": CLIENTS.iter().map(|it| it.name).collect::<Vec<_>>() })
+    }
+
+    fn parse(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        item.as_str().and_then(client).map(Self)
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.0.name)
+    }
+
+    fn hint(item: &Item) -> Option<String> {
+        Some(name_hint(item.as_str()?, CLIENTS.iter().map(|it| it.name)))
     }
 }
 
@@ -1002,6 +1080,83 @@ impl Value for RuleSetting {
         ];
         let set = fields.into_iter().filter(|it| !it.1.is_null());
         Json::Object(set.map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+}
+
+impl Value for RegistrySettings {
+    fn expected() -> String {
+        "a table of addresses, such as `{ clawhub = \"https://clawhub.ai\" }`".to_owned()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "object", "additionalProperties": { "type": "string" } })
+    }
+
+    fn parse(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let before = reader.problems.len();
+        let mut registries = BTreeMap::new();
+        for (name, item) in reader.entries(item.as_table_like()?) {
+            let address = item.as_str().filter(|it| {
+                let (scheme, rest) = it.split_once("://").unwrap_or_default();
+                matches!(scheme, "https" | "http") && !rest.is_empty() && !rest.contains('@')
+            });
+            match address {
+                Some(address) => {
+                    registries.insert(name.name, Address(address.to_owned()));
+                }
+                None => {
+                    let message = format!("the registry `{}` must be a URL", name.name);
+                    reader.note(&name.span, message, Some("write `https://…`".to_owned()));
+                }
+            }
+        }
+        (reader.problems.len() == before).then_some(Self(registries))
+    }
+
+    fn to_json(&self) -> Json {
+        let registries = self.0.iter();
+        Json::Object(registries.map(|(name, it)| (name.clone(), it.to_json())).collect())
+    }
+
+    /// Keeps the registries that the user has too.
+    fn restrict(self, _key: &str, than: &Self) -> Portion<Self> {
+        let (kept, dropped): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            self.0.into_iter().partition(|(_, it)| than.0.values().any(|own| own == it));
+        let left_out = dropped.into_keys().map(|it| (it, None)).collect();
+        Portion { value: Some(Self(kept)), left_out }
+    }
+}
+
+impl Value for SignerSettings {
+    fn expected() -> String {
+        "a table of lists, such as `{ \"acme/*\" = [\"minisign:RWQ…\"] }`".to_owned()
+    }
+
+    fn schema() -> Json {
+        let texts = json!({ "type": "array", "items": { "type": "string", "minLength": 1 } });
+        json!({ "type": "object", "additionalProperties": texts })
+    }
+
+    fn parse(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let before = reader.problems.len();
+        let is_of_project = reader.owner == Owner::Project;
+        let mut signers = Vec::new();
+        for (name, item) in reader.entries(item.as_table_like()?) {
+            let dotted = format!("`{}` in {key}", name.name);
+            if let Some(identities) = Vec::read(&dotted, item, reader) {
+                signers.push(SignerSetting { pattern: name.name, identities, is_of_project });
+            }
+        }
+        (reader.problems.len() == before).then_some(Self(signers))
+    }
+
+    fn to_json(&self) -> Json {
+        let signers = self.0.iter();
+        Json::Object(signers.map(|it| (it.pattern.clone(), json!(it.identities))).collect())
+    }
+
+    fn extend_list(self, list: &Self) -> Portion<Self> {
+        Portion::all(Self(list.0.iter().cloned().chain(self.0).collect()))
     }
 }
 

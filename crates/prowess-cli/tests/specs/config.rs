@@ -240,6 +240,9 @@ mod a_project_cannot_take_what_is_its_user_s {
         ("skill.max_skill_size", "\"8 GiB\""),
         ("skill.watch", "true"),
         ("skill.cache", "true"),
+        ("packages.min_age", "\"1s\""),
+        ("packages.registries", "{ other = \"https://registry.example\" }"),
+        ("packages.signers", "{}"),
         ("policy.commands", "[\"bash -c\", \"sh\", \"python3\", \"rm\", \"env\"]"),
         (
             "policy.hosts",
@@ -293,6 +296,8 @@ mod a_project_cannot_take_what_is_its_user_s {
     const FREE: &[&str] = &[
         "skill.presets",
         "skill.depth",
+        "packages.clients",
+        "packages.copy",
         "matching.strategy",
         "matching.max_active",
         "matching.threshold",
@@ -305,7 +310,7 @@ mod a_project_cannot_take_what_is_its_user_s {
     /// Settings of a user that are stricter than the defaults, or that a project must not replace.
     const STRICT: &str = "[skill]\nenabled = false\nskills_dir = \"own\"\ndirectories = [\"own\"]\n\
         include = [\"one\"]\nexclude = [\"two\"]\nmax_file_size = 10\nmax_skill_size = 10\nwatch = false\n\
-        cache = false\n[policy]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\nscript_hosts = [\"a.example\"]\nroots = [\"own\"]\n\
+        cache = false\n[packages]\nmin_age = \"9d\"\nregistries = { own = \"https://own.example\" }\nsigners = { \"own/*\" = [\"minisign:RWQ\"] }\n[policy]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\nscript_hosts = [\"a.example\"]\nroots = [\"own\"]\n\
         approvals = \"always\"\nallowed_tools = \"enforce\"\nwrites = \"deny\"\nunlisted_commands = \"deny\"\nsecret_reads = \"deny\"\nsends = \"deny\"\nenvironment = [\"ONE\"]\n\
         rules = [{ decision = \"deny\", tool = \"x\" }]\n[limits]\ntimeout = 1\nidle = 1\ncpu = 1\n\
         output = 1\nmemory = 1\nfile = 1\nwork = 1\nprocesses = 1\ndescriptors = 1\n[sandbox]\n\
@@ -339,8 +344,8 @@ mod a_project_cannot_take_what_is_its_user_s {
         for (key, _) in WIDEST {
             let (old, new) = (setting(&before, key), setting(&after, key));
             // An empty list of hosts or commands is narrower than any other.
-            let lists = ["policy.commands", "policy.hosts", "policy.script_hosts", "policy.roots"];
-            let narrower = lists.contains(key) && new.0 == json!([]);
+            let lists = ["policy.commands", "policy.hosts", "policy.script_hosts", "policy.roots", "packages.registries"];
+            let narrower = lists.contains(key) && (new.0 == json!([]) || new.0 == json!({}));
             assert!(old.0 == new.0 || narrower, "{key}: {} became {}", old.0, new.0);
         }
         // Without one, the defaults are what cannot be widened.
@@ -353,7 +358,7 @@ mod a_project_cannot_take_what_is_its_user_s {
             let (old, new) = (setting(&before, key).0, setting(&after, key).0);
             let is_fine = match *key {
                 // A list where there was none, a limit where there was none, or the project's own.
-                "skill.include" | "limits.idle" | "policy.roots" => true,
+                "skill.include" | "limits.idle" | "policy.roots" | "packages.min_age" => true,
                 "policy.commands" | "policy.hosts" => new == json!([]),
                 // They are not set, and they allow nothing more.
                 "skill.watch" | "model.name" | "model.max_output" | "model.timeout" => true,

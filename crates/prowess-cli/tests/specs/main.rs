@@ -25,6 +25,7 @@ mod commands;
 mod config;
 mod store;
 mod migrate;
+mod packages;
 mod execution;
 mod environments;
 mod prepare;
