@@ -43,6 +43,12 @@ pub use crate::{
         ForeignSkill, HashCheck, HashError, LeftOut as ForeignLeftOut, export_apm_lock,
         export_apm_manifest, export_skills_lock, read_foreign, read_origin,
     },
+    install::{
+        FileChange, InstallAction, InstallConflict, InstallError, InstallOptions, InstallPlace,
+        InstallPlan, InstallReport, InstallState, InstalledChange, Installer, LocalEdits,
+        MergeResult, MergedFile, PlannedStep, RecoveredChange, RecoveryOutcome, TargetDirectory,
+        TargetError, VerifiedTarget, VerifyFault, install_history, target_directories, verify,
+    },
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
     manifest::{
         MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
@@ -55,3 +61,5 @@ pub use crate::{
     },
     source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},
 };
+#[doc(hidden)]
+pub use crate::install::InstallStep;
