@@ -74,6 +74,10 @@ pub struct FetchedTree {
     pub version: Option<String>,
     /// When this version was published, in seconds since 1970: the time of the commit, or what a registry says.
     pub published: Option<u64>,
+    /// What a user should know about it, such as links that were left out: each a sentence.
+    pub notes: Vec<String>,
+    /// Why its registry warns of it; a user should be asked before it is used.
+    pub warning: Option<String>,
 }
 
 impl PackageCache {

@@ -15,6 +15,7 @@
 //! sandbox are not in this crate.
 #![warn(missing_docs)]
 
+mod sys;
 mod digest;
 mod source;
 mod archive;
@@ -27,10 +28,17 @@ mod lock;
 mod install;
 
 pub use crate::{
-    archive::{ArchiveError, ArchiveFormat, ArchiveLimits, unpack},
+    archive::{
+        ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
+        copy_folder, format_of, unpack, unpack_with,
+    },
     cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
+    fetch::{
+        FetchCounts, FetchPackageError, FetchProgress, NewestVersion, PackageFetcher, Pin,
+        RegistryMatch,
+    },
     lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
     manifest::WantedSkill,
     source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
