@@ -19,6 +19,8 @@ mod sys;
 mod digest;
 mod source;
 mod archive;
+mod pack;
+mod signature;
 mod cache;
 mod discover;
 mod fetch;
@@ -32,7 +34,7 @@ pub use crate::{
         ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
         copy_folder, format_of, unpack, unpack_with,
     },
-    cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
+    cache::{CacheDraft, CacheError, CacheSize, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
     fetch::{
@@ -41,5 +43,10 @@ pub use crate::{
     },
     lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
     manifest::WantedSkill,
+    pack::{PackError, PackOptions, PackedSkill, pack},
+    signature::{
+        MinisignKey, SecretKeyError, SignatureError, Signer, SignerSyntaxError, verify_bundle,
+        verify_signature,
+    },
     source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
 };

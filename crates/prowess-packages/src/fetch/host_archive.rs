@@ -180,9 +180,10 @@ fn repository_of(url: &Url) -> Option<String> {
 
 /// Returns the time of the first entry of an archive, which is that of the commit.
 fn archive_time(file: &std::fs::File) -> Option<u64> {
-    let mut archive = tar::Archive::new(GzDecoder::new(file).take(1 << 20));
-    let entry = archive.entries().ok()?.next()?.ok()?;
-    entry.header().mtime().ok().filter(|it| *it > 0)
+    let mut header = [0; 512];
+    GzDecoder::new(file).read_exact(&mut header).ok()?;
+    let digits = str::from_utf8(&header[136..148]).ok()?;
+    u64::from_str_radix(digits.trim_matches(['\0', ' ']), 8).ok().filter(|it| *it > 0)
 }
 
 /// Returns the lines of git's protocol: four hex digits with the length before each. `None` if they are
