@@ -48,5 +48,5 @@ pub use crate::{
         MinisignKey, SecretKeyError, SignatureError, Signer, SignerSyntaxError, verify_bundle,
         verify_signature,
     },
-    source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
+    source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},
 };
