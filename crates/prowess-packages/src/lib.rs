@@ -42,5 +42,5 @@ pub use crate::{
         MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
         WantedSkill,
     },
-    source::{GitSource, SkillSource, SourceKind, SourceSyntaxError},
+    source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},
 };

@@ -9,6 +9,7 @@ use super::{
     entry::{Entry, left_out, version},
     yaml,
 };
+use crate::source::SourceKind;
 
 pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     let file = yaml::read(bytes)?;
@@ -53,7 +54,10 @@ fn dependency(entry: &Entry<'_>) -> Result<Vec<ForeignSkill>, LeftOut> {
             (true, _) => ForeignHash::None("the lock file has no hash of its files"),
         };
         skills.push(ForeignSkill {
-            source: entry.source(&address, reference, path.as_deref().or(place.as_deref()))?,
+            source: match entry.text("source") {
+                Some("local") => entry.source(&address)?,
+                _ => entry.repository(&address, reference, place.as_deref())?,
+            },
             name,
             reference: reference.map(str::to_owned),
             commit: commit.clone(),
@@ -196,7 +200,11 @@ fn wanted(value: &Value) -> Result<ForeignSkill, LeftOut> {
     let first = address.split('/').next().unwrap_or_default();
     let is_host = first.contains('.') && !first.starts_with('.') && !address.contains(':');
     let address = if is_host { format!("https://{address}") } else { address.to_owned() };
-    let source = entry.source(&address, reference, path.as_deref())?;
+    let mut source = entry.source(&address)?;
+    if let SourceKind::Git(git) = &source.kind {
+        let folder = path.as_deref().or(git.path.as_deref());
+        source = entry.repository(&git.url, reference, folder)?;
+    }
     let last = path.as_deref().unwrap_or(&address).trim_end_matches('/').rsplit('/').next();
     let name = last.unwrap_or_default().trim_end_matches(".git");
     Ok(ForeignSkill {

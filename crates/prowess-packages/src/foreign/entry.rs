@@ -4,7 +4,7 @@ use prowess::CLIENTS;
 use serde_json::{Map, Value};
 
 use super::{ForeignError, LeftOut};
-use crate::source::{SkillSource, SourceKind};
+use crate::source::{GitSource, SkillSource, SourceKind, SourceSyntaxError};
 
 /// The most characters of a text that is shown.
 const MAX_SHOWN: usize = 200;
@@ -36,27 +36,36 @@ impl<'j> Entry<'j> {
         self.fields.get(key)
     }
 
-    /// Returns a source, with a reference and a folder if it is a repository.
-    pub(super) fn source(
+    /// Returns a source.
+    pub(super) fn source(&self, text: &str) -> Result<SkillSource, LeftOut> {
+        let source: SkillSource =
+            text.parse().map_err(|it: SourceSyntaxError| left_out(self.name, &it.to_string()))?;
+        self.readable(SkillSource { skills: Vec::new(), ..source })
+    }
+
+    /// Returns a repository, or the folder of it on this machine, with what is asked for of it.
+    pub(super) fn repository(
         &self,
-        text: &str,
+        url: &str,
         reference: Option<&str>,
         path: Option<&str>,
     ) -> Result<SkillSource, LeftOut> {
-        let mut source: SkillSource =
-            text.parse().map_err(|error: crate::source::SourceSyntaxError| {
-                left_out(self.name, &error.to_string())
-            })?;
-        if let SourceKind::Git(git) = &mut source.kind {
-            if let Some(reference) = reference {
-                git.reference = Some(reference.to_owned());
-            }
-            if let Some(path) = path.filter(|it| !it.is_empty()) {
-                git.path = Some(path.to_owned());
-            }
+        let git = GitSource::from_url(url).map_err(|it| left_out(self.name, &it.to_string()))?;
+        let git = GitSource {
+            reference: reference.map(str::to_owned).or(git.reference),
+            path: path.filter(|it| !it.is_empty()).map(str::to_owned).or(git.path),
+            url: git.url,
+        };
+        self.readable(SkillSource { kind: SourceKind::Git(git), skills: Vec::new() })
+    }
+
+    /// Fails if a source that was put together is none that a user could write.
+    fn readable(&self, source: SkillSource) -> Result<SkillSource, LeftOut> {
+        match source.to_string().parse::<SkillSource>() {
+            Ok(read) if read == source => Ok(source),
+            Ok(_) => Err(left_out(self.name, "its source cannot be written such that it reads the same")),
+            Err(error) => Err(left_out(self.name, &error.to_string())),
         }
-        source.skills.clear();
-        Ok(source)
     }
 
     /// Returns a reference that git does not take for an option.
