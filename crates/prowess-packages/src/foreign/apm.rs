@@ -9,7 +9,7 @@ use super::{
     entry::{Entry, left_out, version},
     yaml,
 };
-use crate::source::SourceKind;
+use crate::source::{SourceKind, check_reference};
 
 pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     let file = yaml::read(bytes)?;
@@ -192,8 +192,8 @@ fn wanted(value: &Value) -> Result<ForeignSkill, LeftOut> {
         None => (text, None),
     };
     let reference = entry.reference("ref")?.or(fragment).filter(|it| !it.is_empty());
-    if reference.is_some_and(|it| it.starts_with('-')) {
-        return Err(left_out(text, "its reference begins with a hyphen"));
+    if reference.is_some_and(|it| check_reference(it).is_err()) {
+        return Err(left_out(text, "its reference is not a branch, tag or commit"));
     }
     let path = path.map(|it| entry.folder(it)).transpose()?;
     // A host without a scheme is one of apm's spellings.

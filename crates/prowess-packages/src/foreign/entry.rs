@@ -4,7 +4,7 @@ use prowess::CLIENTS;
 use serde_json::{Map, Value};
 
 use super::{ForeignError, LeftOut};
-use crate::source::{GitSource, SkillSource, SourceKind, SourceSyntaxError};
+use crate::source::{check_reference, relative_path, GitSource, SkillSource, SourceKind, SourceSyntaxError};
 
 /// The most characters of a text that is shown.
 const MAX_SHOWN: usize = 200;
@@ -71,8 +71,8 @@ impl<'j> Entry<'j> {
     /// Returns a reference that git does not take for an option.
     pub(super) fn reference(&self, key: &str) -> Result<Option<&'j str>, LeftOut> {
         match self.text(key) {
-            Some(text) if text.starts_with('-') => {
-                Err(left_out(self.name, "its reference begins with a hyphen"))
+            Some(text) if check_reference(text).is_err() => {
+                Err(left_out(self.name, "its reference is not a branch, tag or commit"))
             }
             text => Ok(text),
         }
@@ -80,13 +80,8 @@ impl<'j> Entry<'j> {
 
     /// Returns a folder below the source.
     pub(super) fn folder(&self, path: &str) -> Result<String, LeftOut> {
-        let path = path.trim_matches('/');
-        let parts: Vec<&str> = path.split('/').filter(|it| *it != ".").collect();
-        let leads_away = parts.iter().any(|it| *it == ".." || it.contains(['\\', ':']));
-        match leads_away && !path.is_empty() {
-            true => Err(left_out(self.name, "its path leads out of the source")),
-            false => Ok(parts.join("/")),
-        }
+        let path = relative_path(path.split('/')).map_err(|_| left_out(self.name, "its path leads out of the source"))?;
+        Ok(path.unwrap_or_default())
     }
 
     /// Returns the folder of a `SKILL.md`.
