@@ -9,6 +9,7 @@ use super::{
     entry::{Entry, left_out, version},
     yaml,
 };
+use crate::source::{SourceKind, check_reference};
 
 pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     let file = yaml::read(bytes)?;
@@ -53,7 +54,10 @@ fn dependency(entry: &Entry<'_>) -> Result<Vec<ForeignSkill>, LeftOut> {
             (true, _) => ForeignHash::None("the lock file has no hash of its files"),
         };
         skills.push(ForeignSkill {
-            source: entry.source(&address, reference, path.as_deref().or(place.as_deref()))?,
+            source: match entry.text("source") {
+                Some("local") => entry.source(&address)?,
+                _ => entry.repository(&address, reference, place.as_deref())?,
+            },
             name,
             reference: reference.map(str::to_owned),
             commit: commit.clone(),
@@ -188,15 +192,19 @@ fn wanted(value: &Value) -> Result<ForeignSkill, LeftOut> {
         None => (text, None),
     };
     let reference = entry.reference("ref")?.or(fragment).filter(|it| !it.is_empty());
-    if reference.is_some_and(|it| it.starts_with('-')) {
-        return Err(left_out(text, "its reference begins with a hyphen"));
+    if reference.is_some_and(|it| check_reference(it).is_err()) {
+        return Err(left_out(text, "its reference is not a branch, tag or commit"));
     }
     let path = path.map(|it| entry.folder(it)).transpose()?;
     // A host without a scheme is one of apm's spellings.
     let first = address.split('/').next().unwrap_or_default();
     let is_host = first.contains('.') && !first.starts_with('.') && !address.contains(':');
     let address = if is_host { format!("https://{address}") } else { address.to_owned() };
-    let source = entry.source(&address, reference, path.as_deref())?;
+    let mut source = entry.source(&address)?;
+    if let SourceKind::Git(git) = &source.kind {
+        let folder = path.as_deref().or(git.path.as_deref());
+        source = entry.repository(&git.url, reference, folder)?;
+    }
     let last = path.as_deref().unwrap_or(&address).trim_end_matches('/').rsplit('/').next();
     let name = last.unwrap_or_default().trim_end_matches(".git");
     Ok(ForeignSkill {

@@ -111,7 +111,7 @@ fn on_github(entry: &Entry<'_>, key: &str, version: Option<&str>) -> Result<Fore
     };
     let path = entry.text("sourcePath").map(|it| entry.folder(it)).transpose()?;
     let commit = version.filter(|it| is_commit(it)).map(str::to_lowercase);
-    let source = entry.source(&address, None, path.as_deref())?;
+    let source = entry.repository(&address, None, path.as_deref())?;
     Ok(ForeignSkill {
         name: name.to_owned(),
         source,

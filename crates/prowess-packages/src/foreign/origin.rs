@@ -46,20 +46,27 @@ pub fn read_origin(folder: &Path) -> Result<Option<Result<ForeignSkill, LeftOut>
 
 fn openskills(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
     let path = entry.text("subpath").map(|it| entry.folder(it)).transpose()?;
-    let (address, unpinned) = match entry.text("sourceType") {
+    let (address, is_local, unpinned) = match entry.text("sourceType") {
         Some("git" | "github") => {
             let address = entry.text("repoUrl").or(entry.text("source"));
-            (address, "the record has no commit")
+            (address, false, "the record has no commit")
         }
         Some("local") => {
-            (entry.text("localPath").or(entry.text("source")), "it is a folder of this machine")
+            (entry.text("localPath").or(entry.text("source")), true, "it is a folder of this machine")
         }
         _ => return Err(left_out(entry.name, "its type of source is not known")),
     };
     let address = address.ok_or_else(|| left_out(entry.name, "its record has no source"))?;
     Ok(ForeignSkill {
         name: entry.name.to_owned(),
-        source: entry.source(address, None, path.as_deref())?,
+        source: match is_local {
+            true => entry.source(address)?,
+            // What is not a URL is a spelling that both programs share.
+            false if !address.contains(':') => {
+                entry.repository(&format!("https://github.com/{address}"), None, path.as_deref())?
+            }
+            false => entry.repository(address, None, path.as_deref())?,
+        },
         reference: None,
         commit: None,
         version: None,
@@ -88,7 +95,10 @@ fn gh_skill(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
         (None, true) => Some("it is a folder of this machine"),
         (None, false) => Some("the frontmatter has no commit"),
     };
-    let source = entry.source(address, pinned.or(short), path.as_deref())?;
+    let source = match is_local {
+        true => entry.source(address)?,
+        false => entry.repository(address, pinned.or(short), path.as_deref())?,
+    };
     Ok(ForeignSkill {
         name: entry.name.to_owned(),
         source,

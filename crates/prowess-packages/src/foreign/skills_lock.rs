@@ -64,32 +64,27 @@ pub(super) fn source(
     let text =
         entry.text("source").ok_or_else(|| left_out(entry.name, "its entry has no source"))?;
     let url = entry.text("sourceUrl");
-    let text = match kind {
+    match kind {
         "github" if !text.contains(':') => {
-            format!("https://github.com/{}", text.trim_end_matches(".git"))
+            let url = format!("https://github.com/{}", text.trim_end_matches(".git"));
+            entry.repository(&url, reference, path)
         }
         "github" | "git" | "gitlab" => {
             let text = url.unwrap_or(text);
             // The program itself cannot restore a shorthand of another host.
             if kind != "github" && !text.contains(':') {
-                return Err(left_out(
-                    entry.name,
-                    "its entry does not say on which host the repository is",
-                ));
+                let reason = "its entry does not say on which host the repository is";
+                return Err(left_out(entry.name, reason));
             }
-            text.to_owned()
+            entry.repository(text, reference, path)
         }
-        "well-known" => url.map_or_else(|| format!("https://{text}"), str::to_owned),
-        "local" => match text.starts_with(['.', '/']) || text.contains(":\\") {
-            true => text.to_owned(),
-            false => format!("./{text}"),
-        },
-        "node_modules" => format!("npm:{text}"),
+        "well-known" => entry.source(&url.map_or_else(|| format!("https://{text}"), str::to_owned)),
+        "local" if text.starts_with(['.', '/']) || text.contains(":\\") => entry.source(text),
+        "local" => entry.source(&format!("./{text}")),
+        "node_modules" => entry.source(&format!("npm:{text}")),
         other => {
-            let reason =
-                format!("its type of source, `{}`, is not known", left_out(other, "").name);
-            return Err(left_out(entry.name, &reason));
+            let reason = format!("its type of source, `{}`, is not known", left_out(other, "").name);
+            Err(left_out(entry.name, &reason))
         }
-    };
-    entry.source(&text, reference, path)
+    }
 }

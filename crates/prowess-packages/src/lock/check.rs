@@ -6,7 +6,10 @@ use prowess::is_plain_name;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::{InstallTarget, LockError, LockedSkill};
-use crate::{digest::ContentDigest, source::SkillSource};
+use crate::{
+    digest::ContentDigest,
+    source::{SkillSource, check_reference},
+};
 
 /// The most files of a skill.
 pub(super) const MAX_FILES: usize = 50_000;
@@ -39,12 +42,11 @@ pub(super) fn skill(skill: &LockedSkill) -> Result<(), LockError> {
         text_of(name, "the client", client)?;
     }
     // Git takes what begins with a hyphen as an option.
-    for (field, text) in
-        [("the URL", Some(&skill.url)), ("the reference", skill.reference.as_ref())]
-    {
-        if let Some(text) = text.filter(|it| it.starts_with('-')) {
-            return Err(value(name, field, text, "begins with a hyphen"));
-        }
+    if skill.url.starts_with('-') {
+        return Err(value(name, "the URL", &skill.url, "begins with a hyphen"));
+    }
+    if let Some(reference) = skill.reference.as_ref().filter(|it| check_reference(it).is_err()) {
+        return Err(value(name, "the reference", reference, "is not a branch, tag or commit"));
     }
     if let Some(commit) = &skill.commit {
         let is_hex = commit.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it));

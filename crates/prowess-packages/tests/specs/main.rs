@@ -2,4 +2,6 @@
 //! of its name.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod import;
+mod lock;
 mod sources;
