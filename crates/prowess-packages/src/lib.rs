@@ -31,16 +31,39 @@ mod foreign;
 mod install;
 
 pub use crate::{
-    archive::{ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked, copy_folder, format_of, unpack, unpack_with},
+    archive::{
+        ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
+        copy_folder, format_of, unpack, unpack_with,
+    },
     cache::{CacheDraft, CacheError, CacheSize, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
-    fetch::{FetchCounts, FetchPackageError, FetchProgress, NewestVersion, PackageFetcher, Pin, RegistryMatch},
-    foreign::{Exported, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLeftOut, ForeignLock, ForeignSkill, HashCheck, HashError, LeftOut, as, export_apm_lock, export_apm_manifest, export_skills_lock, read_foreign, read_origin},
-    install::{FileChange, InstallAction, InstallConflict, InstallError, InstallOptions, InstallPlace, InstallPlan, InstallReport, InstallState, InstalledChange, Installer, LocalEdits, MergeResult, MergedFile, PlannedStep, RecoveredChange, RecoveryOutcome, TargetDirectory, TargetError, VerifiedTarget, VerifyFault, install_history, target_directories, verify},
+    fetch::{
+        FetchCounts, FetchPackageError, FetchProgress, NewestVersion, PackageFetcher, Pin,
+        RegistryMatch,
+    },
+    foreign::{
+        Exported, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
+        ForeignSkill, HashCheck, HashError, LeftOut as ForeignLeftOut, export_apm_lock,
+        export_apm_manifest, export_skills_lock, read_foreign, read_origin,
+    },
+    install::{
+        FileChange, InstallAction, InstallConflict, InstallError, InstallOptions, InstallPlace,
+        InstallPlan, InstallReport, InstallState, InstalledChange, Installer, LocalEdits,
+        MergeResult, MergedFile, PlannedStep, RecoveredChange, RecoveryOutcome, TargetDirectory,
+        TargetError, VerifiedTarget, VerifyFault, install_history, target_directories, verify,
+    },
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
-    manifest::{MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy, WantedSkill},
+    manifest::{
+        MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
+        WantedSkill,
+    },
     pack::{PackError, PackOptions, PackedSkill, pack},
-    signature::{MinisignKey, SecretKeyError, SignatureError, Signer, SignerSyntaxError, verify_bundle, verify_signature},
+    signature::{
+        MinisignKey, SecretKeyError, SignatureError, Signer, SignerSyntaxError, verify_bundle,
+        verify_signature,
+    },
     source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},
 };
+#[doc(hidden)]
+pub use crate::install::InstallStep;
