@@ -167,7 +167,7 @@ pub(crate) fn run(
 
 /// The JSON form of a finding.
 #[derive(Serialize)]
-struct FindingJson<'a> {
+pub(crate) struct FindingJson<'a> {
     path: Cow<'a, str>,
     line: Option<usize>,
     rule: &'a str,
@@ -184,7 +184,7 @@ struct ResourceJson<'a> {
     size: u64,
 }
 
-fn finding_json(finding: &Finding) -> FindingJson<'_> {
+pub(crate) fn finding_json(finding: &Finding) -> FindingJson<'_> {
     FindingJson {
         path: finding.path.to_string_lossy(),
         line: finding.line,

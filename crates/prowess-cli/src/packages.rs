@@ -7,6 +7,8 @@ mod choosing;
 mod change;
 mod version_change;
 mod signing;
+mod removing;
+mod undoing;
 
 use std::{
     env,
@@ -16,21 +18,25 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Finding, Profile, Surroundings};
+use prowess::{
+    CLIENTS, Finding, Profile, Surroundings, client, did_you_mean, name_hint, nearest,
+};
 use prowess_cli::settings::Config;
 use prowess_packages::{
-    DiscoveredPackage, FetchPackageError, FetchProgress, FetchedTree, InstallPlace, InstallReport,
-    LockedSkill, MergeResult, PackageCache, PackageFetcher, PackagedSkill, Pin, Signer, SkillSource,
+    ContentDigest, DiscoveredPackage, FetchPackageError, FetchProgress, FetchedTree, InstallPlace, InstallReport,
+    Lock, LockedSkill, MergeResult, PackageCache, PackageFetcher, PackagedSkill, Pin, Signer, SkillSource,
     SourceKind, discover,
 };
 use tokio::runtime::Runtime;
 
 pub(crate) use self::{
-    change::{Change, Planned, action_word, install_error, steps_json},
+    change::{Change, Planned, action_word, steps_json},
     choosing::{Chosen, choose},
     place::Place,
+    removing::remove,
     review::{ReviewedSkill, print_left_out, print_skills, size_text},
-    version_change::{VersionChange, print_version_change},
+    undoing::{PackageChange, package_changes, undo},
+    version_change::{VersionChange, folder_of_locked, print_version_change},
     wording::{source_text, version_text},
 };
 use crate::{
@@ -380,7 +386,7 @@ pub(crate) fn too_young(
 }
 
 /// Formats an age in its largest whole unit.
-fn age_text(age: Duration) -> String {
+pub(crate) fn age_text(age: Duration) -> String {
     let seconds = age.as_secs();
     let units = [(86_400, "day"), (3600, "hour"), (60, "minute")];
     let unit = units.iter().find(|it| seconds >= it.0);
@@ -432,9 +438,86 @@ pub(crate) fn note_report(report: &InstallReport, printer: &mut Printer) {
     }
 }
 
-/// Audits a skill in a folder.
-pub(crate) fn audit(_skill: &PackagedSkill, _folder: &Path) -> Vec<Finding> {
+/// Audits the files of a skill in a folder.
+pub(crate) fn audit(_name: &str, _folder: &Path) -> Vec<Finding> {
     Vec::new()
+}
+
+/// Returns the status of a program that was ended by a signal, as shells give it.
+pub(crate) fn signal_status(status: &std::process::ExitStatus) -> u8 {
+    crate::sys::signal_of(status).map_or(1, |it| 128_u8.saturating_add(it))
+}
+
+/// Fails if a client is not known.
+pub(crate) fn check_clients(names: &[String]) -> Result<(), CliError> {
+    match names.iter().find(|it| client(it).is_none()) {
+        None => Ok(()),
+        Some(name) => {
+            let known = CLIENTS.iter().map(|it| it.name);
+            Err(CliError::new(format!("there is no client `{name}`")).hint(name_hint(name, known)))
+        }
+    }
+}
+
+/// Returns the locked skills of some names, or all of them.
+pub(crate) fn named(
+    lock: &Lock,
+    names: &[String],
+    session: &PackageSession,
+) -> Result<Vec<LockedSkill>, CliError> {
+    if names.is_empty() {
+        return Ok(lock.skills().to_vec());
+    }
+    let found = names.iter().map(|name| lock.get(name).cloned().ok_or_else(|| no_locked(lock, name, session)));
+    found.collect()
+}
+
+/// Returns the error that no skill of this name is installed from a package.
+pub(crate) fn no_locked(lock: &Lock, name: &str, session: &PackageSession) -> CliError {
+    let path = session.place.short(&session.place.lock);
+    let fault = CliError::invalid_input(format!("there is no skill `{name}` in `{path}`"));
+    match nearest(name, lock.skills().iter().map(|it| &*it.name)) {
+        Some(near) => fault.hint(did_you_mean(near)),
+        None if session.place.is_global => fault.hint("without `--global`, those of this project are meant"),
+        None => fault.hint("`prowess verify` lists what is installed here; `--global` means those for all your projects"),
+    }
+}
+
+/// Finds a locked skill in another version of its package: in the same folder, else by its name.
+pub(crate) fn same_skill<'p>(
+    locked: &LockedSkill,
+    package: &'p DiscoveredPackage,
+) -> Option<&'p PackagedSkill> {
+    let has_name = |it: &&PackagedSkill| it.name.eq_ignore_ascii_case(locked.skill_name());
+    let at_path = package.skills.iter().find(|it| it.path == locked.path && has_name(it));
+    at_path.or_else(|| {
+        let mut named = package.skills.iter().filter(has_name);
+        named.next().filter(|_| named.next().is_none())
+    })
+}
+
+/// Returns the digest of a skill in its source now, for a source without versions that was just fetched.
+pub(crate) fn newest_digest(
+    locked: &LockedSkill,
+    session: &PackageSession,
+) -> Option<ContentDigest> {
+    let source = delocalize(&locked.source, session);
+    let tree = session.runtime.block_on(session.fetcher.fetch(&source, None)).ok()?;
+    same_skill(locked, &discover_in(&tree)).map(|it| it.digest)
+}
+
+/// Returns the source of a locked skill, and the version that is locked.
+pub(crate) fn source_of_locked(
+    locked: &LockedSkill,
+    session: &PackageSession,
+) -> (SkillSource, Option<Pin>) {
+    let source = delocalize(&locked.source, session);
+    let pin = match (&locked.commit, &locked.version) {
+        (Some(commit), _) => Some(Pin::Commit(commit.clone())),
+        (None, Some(version)) => Some(Pin::Version(version.clone())),
+        (None, None) => None,
+    };
+    (source, pin)
 }
 
 /// Asks the person at the terminal, unless they have agreed by `--yes`. It is an error if there is no

@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
-use prowess::{Severity, client, is_plain_name, name_hint};
+use prowess::{Severity, is_plain_name};
 use prowess_packages::{
     DiscoveredPackage, FetchedTree, GitSource, PackagedSkill, PlannedStep, SkillSource, SourceKind,
     WantedSkill,
@@ -91,7 +91,7 @@ struct Wanted<'p> {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    check_clients(&args.client)?;
+    packages::check_clients(&args.client)?;
     let session = PackageSession::open(args.global, args.offline, global, printer)?;
     // A manifest or lock file that cannot be used is reported before anything is fetched.
     let mut change = Change::begin(&session, printer)?;
@@ -235,17 +235,6 @@ fn print_next(names: &[&str], session: &PackageSession, printer: &mut Printer) {
     if let [name] = names {
         let name = context::shell_quote(name);
         printer.note(&format!("next: `prowess show {name}` shows the skill"));
-    }
-}
-
-/// Fails if a client is not known.
-pub(super) fn check_clients(names: &[String]) -> Result<(), CliError> {
-    match names.iter().find(|it| client(it).is_none()) {
-        None => Ok(()),
-        Some(name) => {
-            let known = prowess::CLIENTS.iter().map(|it| it.name);
-            Err(CliError::new(format!("there is no client `{name}`")).hint(name_hint(name, known)))
-        }
     }
 }
 

@@ -114,13 +114,18 @@ impl<'s> Change<'s> {
         tree: &FetchedTree,
         signer: Option<&Signer>,
     ) -> Result<()> {
+        self.set_entry(entry)?;
+        self.lock_version(entry, skill, tree, signer)
+    }
+
+    /// Changes an entry of the manifest.
+    pub(crate) fn set_entry(&mut self, entry: &WantedSkill) -> Result<(), CliError> {
         self.manifest.set(entry).map_err(|error| {
             let place = &self.session.place;
             let message = format!("`{}`: {error}", place.short(&place.manifest));
             let hint = error.hint().unwrap_or_else(|| "edit it by hand".to_owned());
             CliError::invalid_input(message).hint(hint)
-        })?;
-        self.lock_version(entry, skill, tree, signer)
+        })
     }
 
     /// Locks a version of a skill whose entry is in the manifest.

@@ -35,6 +35,8 @@ pub(crate) struct ReviewedSkill {
     pub(crate) findings: Vec<Finding>,
     /// The number of errors of `audit`.
     pub(crate) dangers: usize,
+    /// The number of findings of `audit`, which come first.
+    audited: usize,
 }
 
 impl ReviewedSkill {
@@ -55,15 +57,37 @@ impl ReviewedSkill {
             });
             it.rule.code != "name-folder" && is_own
         });
-        let audited = super::audit(skill, &folder);
+        let audited = super::audit(&skill.name, &folder);
         let dangers = audited.iter().filter(|it| it.severity == Severity::Error).count();
+        let number = audited.len();
         findings.splice(0..0, audited);
         for finding in &mut findings {
             if let Ok(path) = finding.path.strip_prefix(&folder) {
                 finding.path = path.to_owned();
             }
         }
-        Self { skill: skill.clone(), findings, dangers }
+        Self { skill: skill.clone(), findings, dangers, audited: number }
+    }
+
+    /// Returns the number of errors of `audit` that an earlier version does not have.
+    pub(crate) fn new_dangers(&self, known: &[Finding]) -> usize {
+        let is_known = |it: &&Finding| {
+            known.iter().any(|old| {
+                old.rule.code == it.rule.code && old.message == it.message && old.excerpt == it.excerpt
+            })
+        };
+        self.audited().filter(|it| it.severity == Severity::Error && !is_known(it)).count()
+    }
+
+    /// Returns the findings of `audit`, which come first.
+    fn audited(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().take(self.audited)
+    }
+
+    /// Prints the findings that are worth it.
+    pub(crate) fn print_findings(&self, printer: &mut Printer) -> Result<()> {
+        let width = printer.width.unwrap_or(USUAL);
+        print_findings(self, "", width, printer)
     }
 
     /// Returns it as JSON.
@@ -157,6 +181,15 @@ fn print_skill(
     for line in wrap(&reviewed.contents(), text_room, "") {
         printer.line(format_args!("{indent}{}", printer.dim(&line)))?;
     }
+    print_findings(reviewed, &indent, text_room, printer)
+}
+
+fn print_findings(
+    reviewed: &ReviewedSkill,
+    indent: &str,
+    text_room: usize,
+    printer: &mut Printer,
+) -> Result<()> {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     let worth: Vec<&Finding> = reviewed.findings.iter().filter(|it| it.severity >= least).collect();
     let most = if printer.verbose { worth.len() } else { FINDINGS.max(reviewed.dangers) };

@@ -73,14 +73,6 @@ impl VersionChange {
         change
     }
 
-    /// Returns whether both versions are the same.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.texts.is_empty()
-            && self.added.is_empty()
-            && self.changed.is_empty()
-            && self.removed.is_empty()
-    }
-
     /// Returns it as JSON.
     pub(crate) fn json(&self) -> Value {
         let paths = |files: &[TreeFile]| files.iter().map(|it| it.path.clone()).collect::<Vec<_>>();

@@ -89,7 +89,7 @@ impl InstallPlace {
     }
 
     /// Returns every directory that a client reads here, by its path in the lock.
-    fn directories(&self) -> BTreeMap<String, PathBuf> {
+    pub fn directories(&self) -> BTreeMap<String, PathBuf> {
         CLIENTS.iter().flat_map(|it| it.spots).filter_map(|it| self.directory(it)).collect()
     }
 
