@@ -30,7 +30,7 @@ pub use crate::{
     archive::{ArchiveError, ArchiveFormat, ArchiveLimits, unpack},
     cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, FileDigest, TreeFile},
-    discover::{DiscoveredPackage, PackagedSkill, discover},
+    discover::{DiscoveredPackage, PackageNote, PackagedSkill, discover},
     lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
     manifest::WantedSkill,
     source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},

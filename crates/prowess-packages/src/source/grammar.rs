@@ -369,6 +369,12 @@ fn plain_url(scheme: &str, rest: &str, fragment: Option<Fragment>) -> Result<Ski
 
 /// Reads `git@host:path`.
 fn scp_like(host: &str, rest: &str, fragment: Option<Fragment>) -> Result<SkillSource, Refusal> {
+    if rest.split('/').next().is_some_and(|it| it.contains('@') && it.contains(':')) {
+        return Err(Refusal::new(
+            "it contains a password, which the lock file would show",
+            "use a key, and leave the password out",
+        ));
+    }
     let (user, name) = host.rsplit_once('@').map_or(("", host), |it| it);
     let has_user = !user.is_empty();
     let is_fit = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_');
@@ -454,7 +460,7 @@ fn short_form(base: &str, fragment: Option<Fragment>) -> Result<SkillSource, Ref
         return page::parse(&format!("https://{base}"), fragment, false);
     }
     if rest.is_empty() {
-        return Err(one_word(base));
+        return Err(one_word(first));
     }
     // No owner on GitHub has a dot in its name.
     if first.contains('.') && !first.starts_with('.') {

@@ -88,7 +88,17 @@ fn shown(text: &str) -> String {
 
 /// Replaces what may be a secret in a URL: user and password, and the values of its query.
 pub(super) fn without_secrets(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let Some((scheme, rest)) = text.split_once("://") else {
+        // `user:password@host:path`
+        return match text.split_once('@') {
+            Some((user, host))
+                if user.contains(':') && host.contains(':') && !user.contains('/') =>
+            {
+                format!("…@{host}")
+            }
+            _ => text.to_owned(),
+        };
+    };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, behind) = rest.split_at(end);
     let authority = match authority.rsplit_once('@') {
