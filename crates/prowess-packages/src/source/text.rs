@@ -31,7 +31,8 @@ pub(crate) fn refusal(
     why: impl Into<String>,
     hint: impl Into<String>,
 ) -> SourceSyntaxError {
-    SourceSyntaxError { text: shown(text), why: why.into(), hint: hint.into() }
+    let (why, hint) = (without_secrets(&why.into()), without_secrets(&hint.into()));
+    SourceSyntaxError { text: shown(text), why, hint }
 }
 
 /// Refuses what no source can be: empty, too long, with characters that cannot be seen, an option.
@@ -83,22 +84,18 @@ fn shown(text: &str) -> String {
         Some((at, _)) => format!("{}…", &visible[..at]),
         None => visible,
     };
-    without_secrets(&visible)
+    match visible.split_once('@') {
+        // `user:password@host:path`
+        Some((user, host)) if user.contains(':') && host.contains(':') && !user.contains('/') => {
+            format!("…@{host}")
+        }
+        _ => without_secrets(&visible),
+    }
 }
 
 /// Replaces what may be a secret in a URL: user and password, and the values of its query.
 pub(super) fn without_secrets(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else {
-        // `user:password@host:path`
-        return match text.split_once('@') {
-            Some((user, host))
-                if user.contains(':') && host.contains(':') && !user.contains('/') =>
-            {
-                format!("…@{host}")
-            }
-            _ => text.to_owned(),
-        };
-    };
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, behind) = rest.split_at(end);
     let authority = match authority.rsplit_once('@') {
