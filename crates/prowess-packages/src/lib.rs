@@ -30,6 +30,8 @@ mod lock;
 mod foreign;
 mod install;
 
+#[doc(hidden)]
+pub use crate::install::InstallStep;
 pub use crate::{
     archive::{
         ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
@@ -37,7 +39,7 @@ pub use crate::{
     },
     cache::{CacheDraft, CacheError, CacheSize, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
-    discover::{DiscoveredPackage, PackagedSkill, discover},
+    discover::{DiscoveredPackage, PackageNote, PackagedSkill, discover},
     fetch::{
         FetchCounts, FetchPackageError, FetchProgress, NewestVersion, PackageFetcher, Pin,
         RegistryMatch,
@@ -65,5 +67,3 @@ pub use crate::{
     },
     source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},
 };
-#[doc(hidden)]
-pub use crate::install::InstallStep;
