@@ -22,7 +22,7 @@ mod npm;
 
 use std::{
     ffi::OsString,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -52,6 +52,7 @@ pub struct PackageFetcher {
     web: Web,
     limits: ArchiveLimits,
     offline: bool,
+    home: Option<PathBuf>,
     clawhub: String,
     npm: String,
     progress: FetchProgress,
@@ -100,6 +101,7 @@ impl PackageFetcher {
             web: Web::new(progress.clone()),
             limits: ArchiveLimits::default(),
             offline: false,
+            home: None,
             clawhub: CLAWHUB.to_owned(),
             npm: NPM.to_owned(),
             progress,
@@ -152,6 +154,13 @@ impl PackageFetcher {
         if let Some(git) = &mut self.git {
             git.max_received = limits.unpacked;
         }
+        self
+    }
+
+    /// Reads paths that begin with `~/` below this folder.
+    #[must_use]
+    pub fn with_home(mut self, home: Option<PathBuf>) -> Self {
+        self.home = home;
         self
     }
 
@@ -216,8 +225,8 @@ impl PackageFetcher {
         }
         let tree = match &source.kind {
             SourceKind::Git(git) => self.fetch_git(source, git, pin).await?,
-            SourceKind::Folder(path) => self.fetch_folder(source, path).await?,
-            SourceKind::File(path) => self.fetch_file(source, path).await?,
+            SourceKind::Folder(path) => self.fetch_folder(source, &self.at_home(path)).await?,
+            SourceKind::File(path) => self.fetch_file(source, &self.at_home(path)).await?,
             SourceKind::Download(url) => self.fetch_download(source, url).await?,
             SourceKind::Site(url) => self.fetch_site(source, url).await?,
             SourceKind::ClawHub { .. } => self.fetch_clawhub(source, pin).await?,
@@ -249,6 +258,13 @@ impl PackageFetcher {
                 let tree = self.fetch(source, None).await?;
                 Ok(NewestVersion { digest: Some(tree.digest), ..NewestVersion::default() })
             }
+        }
+    }
+
+    fn at_home(&self, path: &Path) -> PathBuf {
+        match (&self.home, path.strip_prefix("~")) {
+            (Some(home), Ok(below)) => home.join(below),
+            _ => path.to_owned(),
         }
     }
 

@@ -64,7 +64,8 @@ impl PackageFetcher {
         if let Some(commit) = &pinned {
             let recalled = self.recall(selection.keys(&url, commit)).await;
             if let Some(tree) = recalled {
-                return Ok(FetchedTree { source: source.clone(), ..tree });
+                let reference = reference.known_as(tree.reference.as_deref());
+                return Ok(FetchedTree { source: source.clone(), reference, ..tree });
             }
         }
         let followed = selection.key_of_reference(&url, &reference);
@@ -700,8 +701,9 @@ fn is_manifest(path: &str) -> bool {
     let folder = path.strip_suffix(name).unwrap_or_default().trim_end_matches('/');
     match name {
         "plugin.json" => true,
-        "marketplace.json" | "api_marketplace.json" => file_name(folder).starts_with('.')
-            || file_name(folder) == "plugins",
+        "marketplace.json" | "api_marketplace.json" => {
+            file_name(folder).starts_with('.') || file_name(folder) == "plugins"
+        }
         _ => false,
     }
 }
@@ -765,9 +767,13 @@ mod tests {
         ] {
             assert!(checked_url(bad).is_err(), "{bad}");
         }
-        for good in
-            ["https://example.com/a", "git@example.com:a/b", "ssh://git@h/a", "file:///a", "http://127.0.0.1:1/a"]
-        {
+        for good in [
+            "https://example.com/a",
+            "git@example.com:a/b",
+            "ssh://git@h/a",
+            "file:///a",
+            "http://127.0.0.1:1/a",
+        ] {
             assert_eq!(checked_url(good).unwrap(), good);
         }
     }

@@ -18,6 +18,7 @@ use crate::{
         selection::Selection,
         web::{WebRequest, join},
     },
+    source::KnownHost,
 };
 
 /// The most bytes of a list of branches and tags.
@@ -53,8 +54,7 @@ impl PackageFetcher {
         }
         let _ = plain.set_username("").and_then(|()| plain.set_password(None));
         let asked = join(plain.as_str(), "info/refs?service=git-upload-pack")?;
-        let request =
-            WebRequest { headers: headers.clone(), ..WebRequest::new(&asked, MAX_LIST) };
+        let request = WebRequest { headers: headers.clone(), ..WebRequest::new(&asked, MAX_LIST) };
         let response = self.web.send(request).await?;
         if response.url != asked
             && let Some(place) = repository_of(&response.url)
@@ -69,10 +69,8 @@ impl PackageFetcher {
             });
         }
         let body = self.web.body(response.succeeded(&self.web).await?).await?;
-        let malformed = |why: &str| FetchPackageError::Malformed {
-            url: shown(url),
-            why: why.to_owned(),
-        };
+        let malformed =
+            |why: &str| FetchPackageError::Malformed { url: shown(url), why: why.to_owned() };
         let lines = packets(&body).ok_or_else(|| malformed("it is not a git repository"))?;
         if !lines.iter().any(|it| it == b"version 2") {
             return Ok(Listing::References(advertised(&lines)));
@@ -132,7 +130,9 @@ impl PackageFetcher {
                     });
                 }
                 Some(_) => {}
-                None => facts.notes.push("the archive does not say which commit it is of".to_owned()),
+                None => {
+                    facts.notes.push("the archive does not say which commit it is of".to_owned())
+                }
             }
             selection.check(&files.files, &facts.url)?;
             facts.published = time;
@@ -147,22 +147,22 @@ impl PackageFetcher {
         let text = base.as_str().trim_end_matches('/');
         let text = text.strip_suffix(".git").unwrap_or(text);
         let name = text.rsplit('/').next().unwrap_or_default();
-        let host = base.host_str().unwrap_or_default();
         // GitHub, Forgejo and Gitea.
         let usual = format!("archive/{commit}.tar.gz");
         let gitlab = format!("-/archive/{commit}/{name}-{commit}.tar.gz");
-        let bitbucket = format!("get/{commit}.tar.gz");
-        let paths = match host {
-            "github.com" if self.web.token(base).is_some() => {
+        let host = base.host_str().unwrap_or_default();
+        let paths = match KnownHost::of(host) {
+            KnownHost::GitHub if self.web.token(base).is_some() => {
                 let path = base.path().trim_matches('/');
                 let path = path.strip_suffix(".git").unwrap_or(path);
                 let api = format!("repos/{path}/tarball/{commit}");
                 return Ok(vec![join("https://api.github.com", &api)?]);
             }
-            "github.com" | "codeberg.org" => vec![usual],
-            "bitbucket.org" => vec![bitbucket],
-            _ if host.starts_with("gitlab.") => vec![gitlab],
-            _ => vec![usual, gitlab],
+            KnownHost::GitHub | KnownHost::Forgejo => vec![usual],
+            KnownHost::GitLab => vec![gitlab],
+            KnownHost::Bitbucket => vec![format!("get/{commit}.tar.gz")],
+            KnownHost::Azure => Vec::new(),
+            KnownHost::Other => vec![usual, gitlab],
         };
         paths.iter().map(|it| join(text, it)).collect()
     }
@@ -301,6 +301,9 @@ mod tests {
     #[test]
     fn requests_are_framed() {
         let request = list_request(&["HEAD".to_owned()]);
-        assert_eq!(request, b"0014command=ls-refs\n00010009peel\n000csymrefs\n0014ref-prefix HEAD\n0000");
+        assert_eq!(
+            request,
+            b"0014command=ls-refs\n00010009peel\n000csymrefs\n0014ref-prefix HEAD\n0000"
+        );
     }
 }

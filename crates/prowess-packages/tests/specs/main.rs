@@ -2,4 +2,8 @@
 //! of its name.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod fetching;
+mod hosts;
 mod sources;
+#[cfg(unix)]
+mod ssh_server;
