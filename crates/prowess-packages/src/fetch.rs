@@ -23,10 +23,10 @@ mod npm;
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
-    time::Duration,
+    sync::Arc,
 };
 
-use prowess_http::{CertificateError, Proxies, Timeouts, Url};
+use prowess_http::{CertificateError, Proxies, Resolver, Timeouts, Url};
 
 pub use self::{
     clawhub::RegistryMatch,
@@ -52,6 +52,7 @@ pub struct PackageFetcher {
     web: Web,
     limits: ArchiveLimits,
     offline: bool,
+    has_terminal: bool,
     home: Option<PathBuf>,
     clawhub: String,
     npm: String,
@@ -101,6 +102,7 @@ impl PackageFetcher {
             web: Web::new(progress.clone()),
             limits: ArchiveLimits::default(),
             offline: false,
+            has_terminal: false,
             home: None,
             clawhub: CLAWHUB.to_owned(),
             npm: NPM.to_owned(),
@@ -119,25 +121,25 @@ impl PackageFetcher {
         self.git = program.map(|program| GitProgram {
             program,
             environment: GitProgram::environment(variables),
-            may_ask: false,
-            idle: Duration::from_secs(60),
+            may_ask: self.has_terminal,
+            idle: self.web.timeouts().idle,
             max_received: self.limits.unpacked,
             progress: self.progress.clone(),
         });
         self
     }
 
-    /// Lets `git` ask for passwords at the terminal. To be called after [`with_git`](Self::with_git).
+    /// Lets `git` ask for passwords at the terminal.
     #[must_use]
     pub fn with_terminal(mut self, has_terminal: bool) -> Self {
+        self.has_terminal = has_terminal;
         if let Some(git) = &mut self.git {
             git.may_ask = has_terminal;
         }
         self
     }
 
-    /// Sets how long hosts may send nothing, and how long a request may take. To be called after
-    /// [`with_git`](Self::with_git).
+    /// Sets how long hosts may send nothing, and how long a request may take.
     #[must_use]
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         if let Some(git) = &mut self.git {
@@ -147,7 +149,7 @@ impl PackageFetcher {
         self
     }
 
-    /// Limits what is fetched of a source. To be called after [`with_git`](Self::with_git).
+    /// Limits what is fetched of a source.
     #[must_use]
     pub fn with_limits(mut self, limits: ArchiveLimits) -> Self {
         self.limits = limits;
@@ -175,6 +177,13 @@ impl PackageFetcher {
     #[must_use]
     pub fn with_proxies(mut self, proxies: Proxies) -> Self {
         self.web.set_proxies(proxies);
+        self
+    }
+
+    /// Resolves the names of hosts with this resolver instead of the system's. `git` has its own.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.web.set_resolver(resolver);
         self
     }
 

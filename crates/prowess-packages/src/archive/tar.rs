@@ -163,13 +163,7 @@ impl Header {
         let size = number(&block[124..136])?;
         // These have no content, whatever their size says.
         let size = if matches!(kind, b'1'..=b'6') { 0 } else { size };
-        Ok(Self {
-            name,
-            link: text(&block[157..257]).to_vec(),
-            mode: number(&block[100..108])?,
-            size,
-            kind,
-        })
+        Ok(Self { name, link: text(&block[157..257]).to_vec(), mode: number(&block[100..108])?, size, kind })
     }
 }
 

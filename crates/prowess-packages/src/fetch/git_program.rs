@@ -348,13 +348,13 @@ pub(super) fn host(url: &str) -> String {
 /// Returns a URL without a password, and what could be one.
 pub(super) fn shown(url: &str) -> String {
     let Ok(mut parsed) = url::Url::parse(url) else { return url.to_owned() };
-    let is_web = matches!(parsed.scheme(), "http" | "https");
-    if parsed.password().is_none() && !(is_web && !parsed.username().is_empty()) {
+    // A token may stand for the user.
+    let is_secret = matches!(parsed.scheme(), "http" | "https") && !parsed.username().is_empty();
+    if parsed.password().is_none() && !is_secret {
         return url.to_owned();
     }
     let _ = parsed.set_password(None);
-    if is_web {
-        // A token may stand for the user.
+    if is_secret {
         let _ = parsed.set_username("");
     }
     parsed.into()

@@ -23,6 +23,8 @@ use crate::{
 
 /// The most bytes of a list of branches and tags.
 const MAX_LIST: u64 = 64 << 20;
+/// The host of GitHub that gives archives of private repositories.
+const GITHUB_API: &str = "api.github.com";
 
 impl PackageFetcher {
     /// Returns where the repository of a URL has moved to.
@@ -102,6 +104,11 @@ impl PackageFetcher {
         for place in self.archives(&base, &resolved.commit)? {
             let mut request = WebRequest::new(&place, self.limits.packed);
             request.accept = Some("application/gzip, application/octet-stream, */*");
+            if place.host_str() == Some(GITHUB_API)
+                && let Some(token) = self.web.token(&base)
+            {
+                request.headers.push(("authorization".to_owned(), format!("Bearer {token}")));
+            }
             let response = self.web.send(request).await?;
             if matches!(response.status, 404 | 406) {
                 continue;
@@ -131,7 +138,7 @@ impl PackageFetcher {
                 }
                 Some(_) => {}
                 None => {
-                    facts.notes.push("the archive does not say which commit it is of".to_owned())
+                    facts.notes.push("the archive does not say which commit it is of".to_owned());
                 }
             }
             selection.check(&files.files, &facts.url)?;
@@ -156,7 +163,7 @@ impl PackageFetcher {
                 let path = base.path().trim_matches('/');
                 let path = path.strip_suffix(".git").unwrap_or(path);
                 let api = format!("repos/{path}/tarball/{commit}");
-                return Ok(vec![join("https://api.github.com", &api)?]);
+                return Ok(vec![join(&format!("https://{GITHUB_API}"), &api)?]);
             }
             KnownHost::GitHub | KnownHost::Forgejo => vec![usual],
             KnownHost::GitLab => vec![gitlab],

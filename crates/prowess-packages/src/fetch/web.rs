@@ -5,12 +5,13 @@ use std::{
     fs::File,
     hash::{BuildHasher as _, Hasher as _},
     io::{Read as _, Seek as _, Write as _},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use prowess_http::{
-    CertificateError, ClientRequest, Hosts, HttpClient, HttpError, Method, Proxies,
-    StreamedResponse, Timeouts, Url,
+    CertificateError, ClientRequest, Hosts, HttpClient, HttpError, Method, Proxies, Resolver,
+    StreamedResponse, SystemResolver, Timeouts, Url,
 };
 use sha2::{Digest as _, Sha256, Sha512};
 
@@ -36,6 +37,7 @@ pub(super) struct Web {
     timeouts: Timeouts,
     proxies: Proxies,
     certificates: Option<Vec<u8>>,
+    resolver: Arc<dyn Resolver>,
     tokens: Vec<(String, String)>,
     progress: FetchProgress,
 }
@@ -105,6 +107,7 @@ impl Web {
             timeouts,
             proxies: Proxies::default(),
             certificates: None,
+            resolver: Arc::new(SystemResolver),
             tokens: Vec::new(),
             progress,
         }
@@ -113,6 +116,15 @@ impl Web {
     pub(super) fn set_timeouts(&mut self, timeouts: Timeouts) {
         self.timeouts = timeouts;
         // They were valid before.
+        let _ = self.build();
+    }
+
+    pub(super) fn timeouts(&self) -> Timeouts {
+        self.timeouts
+    }
+
+    pub(super) fn set_resolver(&mut self, resolver: Arc<dyn Resolver>) {
+        self.resolver = resolver;
         let _ = self.build();
     }
 
@@ -143,6 +155,8 @@ impl Web {
     fn build(&mut self) -> Result<(), CertificateError> {
         let mut named = HttpClient::new(self.timeouts).with_proxies(self.proxies.clone());
         let mut guarded = HttpClient::new(self.timeouts).with_hosts(Hosts::default());
+        named = named.with_resolver(self.resolver.clone());
+        guarded = guarded.with_resolver(self.resolver.clone());
         if let Some(pem) = &self.certificates {
             named = named.with_certificates(pem)?;
             guarded = guarded.with_certificates(pem)?;

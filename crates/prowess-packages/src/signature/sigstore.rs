@@ -45,8 +45,8 @@ pub(super) fn verify(content: impl Read, bundle: &str) -> Result<Signer, Signatu
     };
     let invalid = |error: &dyn std::fmt::Display| SignatureError::Invalid(error.to_string());
     let root = TrustedRoot::from_embedded(instance).map_err(|it| invalid(&it))?;
-    let result =
-        sigstore_verify::verify(&bytes[..], &bundle, &policy, &root).map_err(|it| invalid(&it))?;
+    let result = sigstore_verify::verify(&bytes[..], &bundle, &policy, &root)
+        .map_err(|it| invalid(&it))?;
     let subject = result.identity().map(|it| it.as_str().to_owned());
     let issuer = result.issuer().map(str::to_owned);
     match (issuer, subject) {

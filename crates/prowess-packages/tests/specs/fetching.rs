@@ -570,7 +570,7 @@ mod without_git_archives_of_the_host_are_used {
 
 mod files_are_downloaded_from_a_url {
     use prowess_packages::{ArchiveLimits, FetchPackageError, SkillSource, SourceKind};
-    use prowess_testing::server::{Server, answer, nowhere, redirect};
+    use prowess_testing::server::{Names, Server, answer, nowhere, redirect};
 
     use crate::hosts::*;
 
@@ -664,6 +664,21 @@ mod files_are_downloaded_from_a_url {
         assert_eq!(tree.url, own.url("/b"));
         let error = fetch(&place.fetcher(), &download(&own, "/loop")).unwrap_err();
         assert!(told(&error).contains("redirects more than 5 times"), "{}", told(&error));
+    }
+
+    #[test]
+    fn https_never_becomes_http() {
+        let place = Place::new();
+        let secure = Server::secure(|_, client| {
+            client.write_all(redirect(302, "http://secure.test/skill").as_bytes())
+        });
+        let authority = include_bytes!("../../../../fixtures/tls/ca.pem");
+        let fetcher = place.fetcher().with_resolver(Names::new(&[&["127.0.0.1"]]));
+        let fetcher = fetcher.with_certificates(authority).unwrap();
+        let to = format!("https://secure.test:{}/", secure.port());
+        let error = fetch(&fetcher, &source(SourceKind::Download(url(&to)))).unwrap_err();
+        let error = told(&error);
+        assert!(error.contains("redirects from `https:` to `http://secure.test/skill`"), "{error}");
     }
 
     #[test]
