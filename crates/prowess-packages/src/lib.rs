@@ -36,7 +36,7 @@ pub use crate::{
     },
     cache::{CacheDraft, CacheError, CacheSize, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, FileDigest, TreeFile},
-    discover::{DiscoveredPackage, PackagedSkill, discover},
+    discover::{DiscoveredPackage, PackageNote, PackagedSkill, discover},
     fetch::{
         FetchCounts, FetchPackageError, FetchProgress, NewestVersion, PackageFetcher, Pin,
         RegistryMatch,
