@@ -22,11 +22,11 @@ mod npm;
 
 use std::{
     ffi::OsString,
-    path::PathBuf,
-    time::Duration,
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use prowess_http::{CertificateError, Proxies, Timeouts, Url};
+use prowess_http::{CertificateError, Proxies, Resolver, Timeouts, Url};
 
 pub use self::{
     clawhub::RegistryMatch,
@@ -52,6 +52,8 @@ pub struct PackageFetcher {
     web: Web,
     limits: ArchiveLimits,
     offline: bool,
+    has_terminal: bool,
+    home: Option<PathBuf>,
     clawhub: String,
     npm: String,
     progress: FetchProgress,
@@ -100,6 +102,8 @@ impl PackageFetcher {
             web: Web::new(progress.clone()),
             limits: ArchiveLimits::default(),
             offline: false,
+            has_terminal: false,
+            home: None,
             clawhub: CLAWHUB.to_owned(),
             npm: NPM.to_owned(),
             progress,
@@ -117,25 +121,25 @@ impl PackageFetcher {
         self.git = program.map(|program| GitProgram {
             program,
             environment: GitProgram::environment(variables),
-            may_ask: false,
-            idle: Duration::from_secs(60),
+            may_ask: self.has_terminal,
+            idle: self.web.timeouts().idle,
             max_received: self.limits.unpacked,
             progress: self.progress.clone(),
         });
         self
     }
 
-    /// Lets `git` ask for passwords at the terminal. To be called after [`with_git`](Self::with_git).
+    /// Lets `git` ask for passwords at the terminal.
     #[must_use]
     pub fn with_terminal(mut self, has_terminal: bool) -> Self {
+        self.has_terminal = has_terminal;
         if let Some(git) = &mut self.git {
             git.may_ask = has_terminal;
         }
         self
     }
 
-    /// Sets how long hosts may send nothing, and how long a request may take. To be called after
-    /// [`with_git`](Self::with_git).
+    /// Sets how long hosts may send nothing, and how long a request may take.
     #[must_use]
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         if let Some(git) = &mut self.git {
@@ -145,13 +149,20 @@ impl PackageFetcher {
         self
     }
 
-    /// Limits what is fetched of a source. To be called after [`with_git`](Self::with_git).
+    /// Limits what is fetched of a source.
     #[must_use]
     pub fn with_limits(mut self, limits: ArchiveLimits) -> Self {
         self.limits = limits;
         if let Some(git) = &mut self.git {
             git.max_received = limits.unpacked;
         }
+        self
+    }
+
+    /// Reads paths that begin with `~/` below this folder.
+    #[must_use]
+    pub fn with_home(mut self, home: Option<PathBuf>) -> Self {
+        self.home = home;
         self
     }
 
@@ -166,6 +177,13 @@ impl PackageFetcher {
     #[must_use]
     pub fn with_proxies(mut self, proxies: Proxies) -> Self {
         self.web.set_proxies(proxies);
+        self
+    }
+
+    /// Resolves the names of hosts with this resolver instead of the system's. `git` has its own.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.web.set_resolver(resolver);
         self
     }
 
@@ -216,8 +234,8 @@ impl PackageFetcher {
         }
         let tree = match &source.kind {
             SourceKind::Git(git) => self.fetch_git(source, git, pin).await?,
-            SourceKind::Folder(path) => self.fetch_folder(source, path).await?,
-            SourceKind::File(path) => self.fetch_file(source, path).await?,
+            SourceKind::Folder(path) => self.fetch_folder(source, &self.at_home(path)).await?,
+            SourceKind::File(path) => self.fetch_file(source, &self.at_home(path)).await?,
             SourceKind::Download(url) => self.fetch_download(source, url).await?,
             SourceKind::Site(url) => self.fetch_site(source, url).await?,
             SourceKind::ClawHub { .. } => self.fetch_clawhub(source, pin).await?,
@@ -249,6 +267,13 @@ impl PackageFetcher {
                 let tree = self.fetch(source, None).await?;
                 Ok(NewestVersion { digest: Some(tree.digest), ..NewestVersion::default() })
             }
+        }
+    }
+
+    fn at_home(&self, path: &Path) -> PathBuf {
+        match (&self.home, path.strip_prefix("~")) {
+            (Some(home), Ok(below)) => home.join(below),
+            _ => path.to_owned(),
         }
     }
 

@@ -213,11 +213,7 @@ impl PackageFetcher {
         let chosen = self.choose(&wanted, pinned.or(version.as_deref())).await?;
         let tree = match self.recall(vec![key(&chosen.version)]).await {
             // What a registry says about it may have changed.
-            Some(tree) => FetchedTree {
-                source: source.clone(),
-                warning: chosen.warning,
-                ..tree
-            },
+            Some(tree) => FetchedTree { source: source.clone(), warning: chosen.warning, ..tree },
             None => self.download_clawhub(source, &wanted, chosen).await?,
         };
         let mut keys = vec![key(tree.version.as_deref().unwrap_or_default())];
@@ -372,9 +368,8 @@ impl PackageFetcher {
         }
         let is_suspicious =
             moderation.is_suspicious || moderation.verdict.as_deref() == Some("suspicious");
-        let warning = is_suspicious.then(|| {
-            summary.unwrap_or_else(|| "the registry marks it as suspicious".to_owned())
-        });
+        let warning = is_suspicious
+            .then(|| summary.unwrap_or_else(|| "the registry marks it as suspicious".to_owned()));
         let Some(skill) = answer.skill else {
             return Err(FetchPackageError::NotFound { url: name });
         };
@@ -541,7 +536,9 @@ impl PackageFetcher {
                 })
             }
             403 => Err(FetchPackageError::Blocked { name, why: self.web.message(response).await }),
-            410 => Err(FetchPackageError::Withdrawn { name, why: self.web.message(response).await }),
+            410 => {
+                Err(FetchPackageError::Withdrawn { name, why: self.web.message(response).await })
+            }
             423 => Err(FetchPackageError::Pending { name, why: self.web.message(response).await }),
             400 => {
                 let message = self.web.message(response).await;
@@ -585,11 +582,7 @@ impl GitHubAnswer {
 }
 
 /// Fails if the files are not those that the registry lists.
-fn check_files(
-    name: &str,
-    chosen: &Chosen,
-    files: &[TreeFile],
-) -> Result<(), FetchPackageError> {
+fn check_files(name: &str, chosen: &Chosen, files: &[TreeFile]) -> Result<(), FetchPackageError> {
     for row in &chosen.files {
         let expected = format!("sha256:{}", row.sha256.to_ascii_lowercase());
         let file = files.iter().find(|it| it.path == row.path);
@@ -602,9 +595,9 @@ fn check_files(
             });
         }
     }
-    let added = files.iter().find(|it| {
-        !chosen.files.is_empty() && chosen.files.iter().all(|row| row.path != it.path)
-    });
+    let added = files
+        .iter()
+        .find(|it| !chosen.files.is_empty() && chosen.files.iter().all(|row| row.path != it.path));
     match added {
         None => Ok(()),
         Some(file) => Err(FetchPackageError::WrongDigest {

@@ -34,8 +34,7 @@ impl PackageFetcher {
         // A redirect of a server that keeps its files elsewhere has a signature that expires.
         let place = shown(body.url.as_str());
         let place = place.split(['?', '#']).next().unwrap_or_default().to_owned();
-        let options =
-            UnpackOptions { limits: self.limits, strip_wrapper: true, leave_out: true };
+        let options = UnpackOptions { limits: self.limits, strip_wrapper: true, leave_out: true };
         let files = self.unpack_body(body, options).await?;
         let tree = self.keep(source, place, files).await?;
         self.remember(vec![key], &tree).await?;

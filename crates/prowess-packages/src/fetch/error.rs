@@ -4,7 +4,10 @@ use std::{fmt::Write as _, io, path::PathBuf, time::Duration};
 
 use prowess_http::HttpError;
 
-use crate::{archive::{ArchiveError, CopyError}, cache::CacheError};
+use crate::{
+    archive::{ArchiveError, CopyError},
+    cache::CacheError,
+};
 
 /// A source cannot be fetched. Nothing of it is in the cache then.
 #[derive(Debug, thiserror::Error)]
@@ -343,6 +346,14 @@ fn listed(names: &[String]) -> String {
 
 fn quoted(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }
+}
+
+/// Returns a limit in bytes or MiB.
+pub(super) fn size(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("{bytes} bytes"),
+        mib => format!("{mib} MiB"),
+    }
 }
 
 pub(super) fn is_hex(text: &str) -> bool {

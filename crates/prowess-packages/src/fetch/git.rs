@@ -64,7 +64,8 @@ impl PackageFetcher {
         if let Some(commit) = &pinned {
             let recalled = self.recall(selection.keys(&url, commit)).await;
             if let Some(tree) = recalled {
-                return Ok(FetchedTree { source: source.clone(), ..tree });
+                let reference = reference.known_as(tree.reference.as_deref());
+                return Ok(FetchedTree { source: source.clone(), reference, ..tree });
             }
         }
         let followed = selection.key_of_reference(&url, &reference);
@@ -303,11 +304,11 @@ impl PackageFetcher {
     }
 
     /// Whether a link among these leads to another file of the repository.
-    async fn leads_out(
+    async fn leads_out<'e>(
         &self,
         fetch: &Fetch<'_>,
-        wanted: &[&TreeEntry],
-        all: &[TreeEntry],
+        wanted: &[&'e TreeEntry],
+        all: &'e [TreeEntry],
         is_partial: bool,
     ) -> Result<bool, FetchPackageError> {
         let links: Vec<&TreeEntry> = wanted.iter().copied().filter(|it| it.is_link()).collect();
@@ -319,14 +320,19 @@ impl PackageFetcher {
             fetch.download_objects(objects.iter().copied()).await?;
         }
         let targets = fetch.read_small(&objects).await?;
+        let paths_of = |entries: &mut dyn Iterator<Item = &'e TreeEntry>| {
+            entries.map(|it| &*it.path).collect::<BTreeSet<&str>>()
+        };
+        let (here, all) = (paths_of(&mut wanted.iter().copied()), paths_of(&mut all.iter()));
+        let has = |paths: &BTreeSet<&str>, target: &str| {
+            let below = format!("{target}/");
+            let first = paths.range(&*below..).next();
+            paths.contains(target) || first.is_some_and(|it| it.starts_with(&below))
+        };
         Ok(links.iter().any(|it| {
             let target = targets.get(&it.object).map(Vec::as_slice).unwrap_or_default();
             let target = lexical(&it.path, &String::from_utf8_lossy(target));
-            target.is_some_and(|target| {
-                let below = format!("{target}/");
-                let is_it = |it: &TreeEntry| it.path == target || it.path.starts_with(&below);
-                !wanted.iter().any(|it| is_it(it)) && all.iter().any(is_it)
-            })
+            target.is_some_and(|it| !has(&here, &it) && has(&all, &it))
         }))
     }
 }
@@ -700,8 +706,9 @@ fn is_manifest(path: &str) -> bool {
     let folder = path.strip_suffix(name).unwrap_or_default().trim_end_matches('/');
     match name {
         "plugin.json" => true,
-        "marketplace.json" | "api_marketplace.json" => file_name(folder).starts_with('.')
-            || file_name(folder) == "plugins",
+        "marketplace.json" | "api_marketplace.json" => {
+            file_name(folder).starts_with('.') || file_name(folder) == "plugins"
+        }
         _ => false,
     }
 }
@@ -765,9 +772,13 @@ mod tests {
         ] {
             assert!(checked_url(bad).is_err(), "{bad}");
         }
-        for good in
-            ["https://example.com/a", "git@example.com:a/b", "ssh://git@h/a", "file:///a", "http://127.0.0.1:1/a"]
-        {
+        for good in [
+            "https://example.com/a",
+            "git@example.com:a/b",
+            "ssh://git@h/a",
+            "file:///a",
+            "http://127.0.0.1:1/a",
+        ] {
             assert_eq!(checked_url(good).unwrap(), good);
         }
     }

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::fetch::{
-    error::FetchPackageError,
+    error::{FetchPackageError, size},
     progress::FetchProgress,
     sys::{kill_group, lead_group},
 };
@@ -169,7 +169,7 @@ impl GitProgram {
                             self.progress.add_bytes(new);
                         }
                         if received.bytes > self.max_received {
-                            let limit = format!("{} MiB", self.max_received >> 20);
+                            let limit = size(self.max_received);
                             return Err(FetchPackageError::TooLarge { url: shown(call.url), limit });
                         }
                         result.stderr.push_str(&text);
@@ -348,13 +348,13 @@ pub(super) fn host(url: &str) -> String {
 /// Returns a URL without a password, and what could be one.
 pub(super) fn shown(url: &str) -> String {
     let Ok(mut parsed) = url::Url::parse(url) else { return url.to_owned() };
-    let is_web = matches!(parsed.scheme(), "http" | "https");
-    if parsed.password().is_none() && !(is_web && !parsed.username().is_empty()) {
+    // A token may stand for the user.
+    let is_secret = matches!(parsed.scheme(), "http" | "https") && !parsed.username().is_empty();
+    if parsed.password().is_none() && !is_secret {
         return url.to_owned();
     }
     let _ = parsed.set_password(None);
-    if is_web {
-        // A token may stand for the user.
+    if is_secret {
         let _ = parsed.set_username("");
     }
     parsed.into()
@@ -438,7 +438,10 @@ mod tests {
         let mut received = Received::default();
         assert_eq!(received.add("remote: Counting objects: 3\r"), None);
         assert_eq!(received.add("Receiving objects:  50% (1/2), 1.00 K"), None);
-        assert_eq!(received.add("iB | 2.00 MiB/s\rReceiving objects: 100% (2/2), 1.50"), Some(1024));
+        assert_eq!(
+            received.add("iB | 2.00 MiB/s\rReceiving objects: 100% (2/2), 1.50"),
+            Some(1024)
+        );
         assert_eq!(received.add(" MiB | 2.00 MiB/s, done.\n"), Some(1536 * 1024 - 1024));
     }
 

@@ -74,6 +74,19 @@ impl Reference {
         }
     }
 
+    /// Returns the whole name, given the one by which a commit was fetched before.
+    pub(super) fn known_as(&self, before: Option<&str>) -> Option<String> {
+        match self {
+            Self::Default => before.map(str::to_owned),
+            Self::Commit(_) => None,
+            Self::Full(name) => Some(name.clone()),
+            Self::Short(name) => {
+                let names = [format!("refs/heads/{name}"), format!("refs/tags/{name}")];
+                names.into_iter().find(|it| before == Some(it))
+            }
+        }
+    }
+
     /// Returns the commit among what a server lists. A branch goes before a tag of its name, as in
     /// `git clone --branch`.
     pub(super) fn resolve(&self, listed: &ListedReferences) -> Option<ResolvedReference> {
@@ -162,9 +175,9 @@ fn is_name(text: &str) -> bool {
         && !text.contains("@{")
         && !text.ends_with('.')
         && !text.starts_with('-')
-        && text.split('/').all(|it| {
-            !it.is_empty() && !it.starts_with('.') && !it.ends_with(".lock")
-        })
+        && text
+            .split('/')
+            .all(|it| !it.is_empty() && !it.starts_with('.') && !it.ends_with(".lock"))
 }
 
 #[cfg(test)]
@@ -173,7 +186,8 @@ mod tests {
 
     #[test]
     fn names_that_git_refuses_are_refused() {
-        for bad in ["-x", "--upload-pack=x", "a..b", "a b", "a\n", "", "a:b", "x*", "a@{1}", "/a", "a/"]
+        for bad in
+            ["-x", "--upload-pack=x", "a..b", "a b", "a\n", "", "a:b", "x*", "a@{1}", "/a", "a/"]
         {
             assert!(Reference::new(Some(bad)).is_err(), "{bad}");
         }
@@ -190,7 +204,10 @@ mod tests {
         ));
         let resolve = |text| Reference::new(text).unwrap().resolve(&listed);
         let x = resolve(Some("x")).unwrap();
-        assert_eq!((x.name.as_deref(), x.commit, x.note.is_some()), (Some("refs/heads/x"), a.clone(), true));
+        assert_eq!(
+            (x.name.as_deref(), x.commit, x.note.is_some()),
+            (Some("refs/heads/x"), a.clone(), true)
+        );
         assert_eq!(resolve(Some("v")).unwrap().commit, c);
         assert_eq!(resolve(None).unwrap().name.as_deref(), Some("refs/heads/main"));
         assert_eq!(resolve(Some("y")), None);

@@ -18,10 +18,13 @@ use crate::{
         selection::Selection,
         web::{WebRequest, join},
     },
+    source::KnownHost,
 };
 
 /// The most bytes of a list of branches and tags.
 const MAX_LIST: u64 = 64 << 20;
+/// The host of GitHub that gives archives of private repositories.
+const GITHUB_API: &str = "api.github.com";
 
 impl PackageFetcher {
     /// Returns where the repository of a URL has moved to.
@@ -53,8 +56,7 @@ impl PackageFetcher {
         }
         let _ = plain.set_username("").and_then(|()| plain.set_password(None));
         let asked = join(plain.as_str(), "info/refs?service=git-upload-pack")?;
-        let request =
-            WebRequest { headers: headers.clone(), ..WebRequest::new(&asked, MAX_LIST) };
+        let request = WebRequest { headers: headers.clone(), ..WebRequest::new(&asked, MAX_LIST) };
         let response = self.web.send(request).await?;
         if response.url != asked
             && let Some(place) = repository_of(&response.url)
@@ -69,10 +71,8 @@ impl PackageFetcher {
             });
         }
         let body = self.web.body(response.succeeded(&self.web).await?).await?;
-        let malformed = |why: &str| FetchPackageError::Malformed {
-            url: shown(url),
-            why: why.to_owned(),
-        };
+        let malformed =
+            |why: &str| FetchPackageError::Malformed { url: shown(url), why: why.to_owned() };
         let lines = packets(&body).ok_or_else(|| malformed("it is not a git repository"))?;
         if !lines.iter().any(|it| it == b"version 2") {
             return Ok(Listing::References(advertised(&lines)));
@@ -104,6 +104,11 @@ impl PackageFetcher {
         for place in self.archives(&base, &resolved.commit)? {
             let mut request = WebRequest::new(&place, self.limits.packed);
             request.accept = Some("application/gzip, application/octet-stream, */*");
+            if place.host_str() == Some(GITHUB_API)
+                && let Some(token) = self.web.token(&base)
+            {
+                request.headers.push(("authorization".to_owned(), format!("Bearer {token}")));
+            }
             let response = self.web.send(request).await?;
             if matches!(response.status, 404 | 406) {
                 continue;
@@ -132,7 +137,9 @@ impl PackageFetcher {
                     });
                 }
                 Some(_) => {}
-                None => facts.notes.push("the archive does not say which commit it is of".to_owned()),
+                None => {
+                    facts.notes.push("the archive does not say which commit it is of".to_owned());
+                }
             }
             selection.check(&files.files, &facts.url)?;
             facts.published = time;
@@ -147,22 +154,22 @@ impl PackageFetcher {
         let text = base.as_str().trim_end_matches('/');
         let text = text.strip_suffix(".git").unwrap_or(text);
         let name = text.rsplit('/').next().unwrap_or_default();
-        let host = base.host_str().unwrap_or_default();
         // GitHub, Forgejo and Gitea.
         let usual = format!("archive/{commit}.tar.gz");
         let gitlab = format!("-/archive/{commit}/{name}-{commit}.tar.gz");
-        let bitbucket = format!("get/{commit}.tar.gz");
-        let paths = match host {
-            "github.com" if self.web.token(base).is_some() => {
+        let host = base.host_str().unwrap_or_default();
+        let paths = match KnownHost::of(host) {
+            KnownHost::GitHub if self.web.token(base).is_some() => {
                 let path = base.path().trim_matches('/');
                 let path = path.strip_suffix(".git").unwrap_or(path);
                 let api = format!("repos/{path}/tarball/{commit}");
-                return Ok(vec![join("https://api.github.com", &api)?]);
+                return Ok(vec![join(&format!("https://{GITHUB_API}"), &api)?]);
             }
-            "github.com" | "codeberg.org" => vec![usual],
-            "bitbucket.org" => vec![bitbucket],
-            _ if host.starts_with("gitlab.") => vec![gitlab],
-            _ => vec![usual, gitlab],
+            KnownHost::GitHub | KnownHost::Forgejo => vec![usual],
+            KnownHost::GitLab => vec![gitlab],
+            KnownHost::Bitbucket => vec![format!("get/{commit}.tar.gz")],
+            KnownHost::Azure => Vec::new(),
+            KnownHost::Other => vec![usual, gitlab],
         };
         paths.iter().map(|it| join(text, it)).collect()
     }
@@ -301,6 +308,9 @@ mod tests {
     #[test]
     fn requests_are_framed() {
         let request = list_request(&["HEAD".to_owned()]);
-        assert_eq!(request, b"0014command=ls-refs\n00010009peel\n000csymrefs\n0014ref-prefix HEAD\n0000");
+        assert_eq!(
+            request,
+            b"0014command=ls-refs\n00010009peel\n000csymrefs\n0014ref-prefix HEAD\n0000"
+        );
     }
 }

@@ -9,7 +9,8 @@ use crate::{
     cache::FetchedTree,
     digest::FileDigest,
     fetch::{
-        PackageFetcher, TreeFacts, blocking, error::FetchPackageError,
+        PackageFetcher, TreeFacts, blocking,
+        error::{FetchPackageError, size},
         packed::{DraftFiles, left_out},
         web::SavedBody,
     },
@@ -59,7 +60,7 @@ impl PackageFetcher {
                 return Err(FetchPackageError::NotAnArchive { url: shown, found: "not a file" });
             }
             if metadata.len() > most {
-                let limit = format!("{} MiB", most >> 20);
+                let limit = size(most);
                 return Err(FetchPackageError::TooLarge { url: shown, limit });
             }
             let mut beginning = Vec::new();
@@ -70,7 +71,7 @@ impl PackageFetcher {
             let absolute = std::path::absolute(&from).map_err(cannot)?;
             let url = Url::from_file_path(absolute);
             let url = url.map_err(|()| FetchPackageError::NotFound { url: shown })?;
-            Ok(SavedBody { url, file, digest, sha512, beginning, scratch })
+            Ok(SavedBody { url, file, digest, sha512, beginning, _scratch: scratch })
         })
         .await?;
         let options =

@@ -282,7 +282,9 @@ fn ranges(text: &str) -> Option<Vec<Range>> {
 fn range(text: &str) -> Option<Range> {
     if let Some((from, to)) = text.split_once(" - ") {
         let upper = comparator("<=", to.trim())?;
-        return Some(Range(vec![comparator(">=", from.trim())?, upper].into_iter().flatten().collect()));
+        return Some(Range(
+            vec![comparator(">=", from.trim())?, upper].into_iter().flatten().collect(),
+        ));
     }
     let mut comparators = Vec::new();
     let mut operator = String::new();
@@ -341,9 +343,7 @@ fn is_name(name: &str) -> bool {
     };
     name.len() <= 214
         && match name.strip_prefix('@') {
-            Some(scoped) => {
-                scoped.split_once('/').is_some_and(|it| is_part(it.0) && is_part(it.1))
-            }
+            Some(scoped) => scoped.split_once('/').is_some_and(|it| is_part(it.0) && is_part(it.1)),
             None => is_part(name),
         }
 }

@@ -6,7 +6,12 @@ use crate::{
     archive::{ArchiveFormat, LeftOut, UnpackOptions, Unpacked, format_of, unpack_with},
     cache::CacheDraft,
     digest::{FileDigest, TreeFile},
-    fetch::{PackageFetcher, blocking, error::FetchPackageError, git_program::shown, web::SavedBody},
+    fetch::{
+        PackageFetcher, blocking,
+        error::{FetchPackageError, size},
+        git_program::shown,
+        web::SavedBody,
+    },
 };
 
 /// Files in a draft.
@@ -61,15 +66,16 @@ impl PackageFetcher {
                 |source| FetchPackageError::Io { action: "write", path: folder.clone(), source };
             fs::create_dir_all(&folder).map_err(written)?;
             let unpacked = match kind(&body.beginning) {
-                BodyKind::Archive(format) => {
-                    unpack_with(&mut body.file, format, &options, &folder)
-                        .map_err(|source| FetchPackageError::Archive { url: url.clone(), source })?
-                }
+                BodyKind::Archive(format) => unpack_with(&mut body.file, format, &options, &folder)
+                    .map_err(|source| FetchPackageError::Archive { url: url.clone(), source })?,
                 BodyKind::Skill => {
                     let mut bytes = Vec::new();
-                    (&mut body.file).take(MAX_SKILL + 1).read_to_end(&mut bytes).map_err(written)?;
+                    (&mut body.file)
+                        .take(MAX_SKILL + 1)
+                        .read_to_end(&mut bytes)
+                        .map_err(written)?;
                     if bytes.len() as u64 > MAX_SKILL {
-                        let limit = format!("{} MiB", MAX_SKILL >> 20);
+                        let limit = size(MAX_SKILL);
                         return Err(FetchPackageError::TooLarge { url, limit });
                     }
                     if str::from_utf8(&bytes).is_err() {
@@ -129,7 +135,10 @@ fn kind(beginning: &[u8]) -> BodyKind {
     let lower = text.get(..14).unwrap_or(text).to_ascii_lowercase();
     match text {
         "" => BodyKind::Unusable("empty"),
-        _ if lower.starts_with("<!doctype") || lower.starts_with("<html") || lower.starts_with("<?xml") => {
+        _ if lower.starts_with("<!doctype")
+            || lower.starts_with("<html")
+            || lower.starts_with("<?xml") =>
+        {
             BodyKind::Unusable("a page of HTML")
         }
         _ if text.starts_with(['{', '[']) => BodyKind::Unusable("JSON"),

@@ -76,11 +76,7 @@ impl Selection {
     }
 }
 
-fn no_folder<'p>(
-    path: &str,
-    paths: impl Iterator<Item = &'p str>,
-    url: &str,
-) -> FetchPackageError {
+fn no_folder<'p>(path: &str, paths: impl Iterator<Item = &'p str>, url: &str) -> FetchPackageError {
     let mut folders = BTreeSet::new();
     for file in paths.take(100_000) {
         let mut folder = file;
@@ -105,4 +101,3 @@ fn no_folder<'p>(
 pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
-

@@ -111,9 +111,12 @@ impl PackageFetcher {
         let is_asked = !source.skills.is_empty();
         let mut notes: Vec<String> = Vec::new();
         if !is_asked {
-            notes.extend(index.notes.iter().map(|(name, why)| {
-                format!("`{}` was left out: {why}", prowess::visible(name))
-            }));
+            notes.extend(
+                index
+                    .notes
+                    .iter()
+                    .map(|(name, why)| format!("`{}` was left out: {why}", prowess::visible(name))),
+            );
         }
         let fetched: Vec<_> = stream::iter(wanted.iter().cloned())
             .map(|skill| async {
@@ -148,12 +151,8 @@ impl PackageFetcher {
             let limit = format!("{} files", self.limits.files);
             return Err(FetchPackageError::TooLarge { url: shown(url.as_str()), limit });
         }
-        let facts = TreeFacts {
-            url: shown(index.url.as_str()),
-            version,
-            notes,
-            ..TreeFacts::new(source)
-        };
+        let facts =
+            TreeFacts { url: shown(index.url.as_str()), version, notes, ..TreeFacts::new(source) };
         let tree = self.insert(draft, files, facts).await?;
         self.remember(keys, &tree).await?;
         Ok(tree)
@@ -199,7 +198,9 @@ impl PackageFetcher {
                     base.set_path("/");
                     return Err(FetchPackageError::Refused {
                         url: shown(url.as_str()),
-                        why: format!("its index is of all of the site; use `{base}` if you mean that"),
+                        why: format!(
+                            "its index is of all of the site; use `{base}` if you mean that"
+                        ),
                     });
                 }
                 return Ok(Some(index));
@@ -243,8 +244,10 @@ impl PackageFetcher {
     ) -> Result<DraftFiles, FetchPackageError> {
         match &skill.content {
             SiteContent::Artifact { url, digest, is_archive } => {
-                let request =
-                    WebRequest { named: index.url.clone(), ..WebRequest::new(url, self.limits.packed) };
+                let request = WebRequest {
+                    named: index.url.clone(),
+                    ..WebRequest::new(url, self.limits.packed)
+                };
                 let response = self.web.send(request).await?.succeeded(&self.web).await?;
                 let scratch = self.draft().await?;
                 let body = self.web.save(response, scratch).await?;
@@ -265,14 +268,16 @@ impl PackageFetcher {
                         why: format!("it is {found}, but its index says otherwise"),
                     });
                 }
-                let options =
-                    UnpackOptions { limits: self.limits, ..UnpackOptions::default() };
+                let options = UnpackOptions { limits: self.limits, ..UnpackOptions::default() };
                 let files = self.unpack_body(body, options).await?;
                 if files.files.iter().any(|it| it.path == "SKILL.md") {
                     Ok(files)
                 } else {
                     let url = shown(url.as_str());
-                    Err(FetchPackageError::Malformed { url, why: "it has no `SKILL.md`".to_owned() })
+                    Err(FetchPackageError::Malformed {
+                        url,
+                        why: "it has no `SKILL.md`".to_owned(),
+                    })
                 }
             }
             SiteContent::Files(files) => {
@@ -312,7 +317,8 @@ const MAX_FILE: u64 = 16 << 20;
 
 impl SiteIndex {
     fn read(body: &[u8], url: Url, folder: &Url) -> Result<Self, FetchPackageError> {
-        let malformed = |why: String| FetchPackageError::Malformed { url: shown(url.as_str()), why };
+        let malformed =
+            |why: String| FetchPackageError::Malformed { url: shown(url.as_str()), why };
         let written: WrittenIndex<'_> =
             serde_json::from_slice(body).map_err(|error| malformed(error.to_string()))?;
         let is_second = match written.schema.as_deref() {
@@ -373,7 +379,8 @@ impl SiteIndex {
                 return Err(format!("it has more than {MAX_FILES} files"));
             }
             let urls = files.into_iter().map(|file| {
-                check_path(&file).map_err(|why| format!("`{}` is {why}", prowess::visible(&file)))?;
+                check_path(&file)
+                    .map_err(|why| format!("`{}` is {why}", prowess::visible(&file)))?;
                 let mut url = self.url.join(".").map_err(|_| "its URL is not valid")?;
                 if let Ok(mut segments) = url.path_segments_mut() {
                     segments.pop_if_empty().push(&name).extend(file.split('/'));
@@ -402,9 +409,7 @@ impl SiteIndex {
     fn wanted(&self, source: &SkillSource) -> Result<Vec<SiteSkill>, FetchPackageError> {
         if source.skills.is_empty() {
             return match self.notes.first() {
-                Some((name, why)) if self.skills.is_empty() => {
-                    Err(self.malformed(name, why))
-                }
+                Some((name, why)) if self.skills.is_empty() => Err(self.malformed(name, why)),
                 None if self.skills.is_empty() => {
                     Err(FetchPackageError::NoIndex { url: shown(self.url.as_str()) })
                 }

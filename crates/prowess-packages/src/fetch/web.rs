@@ -5,12 +5,13 @@ use std::{
     fs::File,
     hash::{BuildHasher as _, Hasher as _},
     io::{Read as _, Seek as _, Write as _},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use prowess_http::{
-    CertificateError, ClientRequest, Hosts, HttpClient, HttpError, Method, Proxies,
-    StreamedResponse, Timeouts, Url,
+    CertificateError, ClientRequest, Hosts, HttpClient, HttpError, Method, Proxies, Resolver,
+    StreamedResponse, SystemResolver, Timeouts, Url,
 };
 use sha2::{Digest as _, Sha256, Sha512};
 
@@ -19,7 +20,7 @@ use crate::{
     digest::FileDigest,
     fetch::{
         blocking,
-        error::FetchPackageError,
+        error::{FetchPackageError, size},
         git_program::{is_this_machine, shown},
         pipe::pipe,
         progress::FetchProgress,
@@ -36,6 +37,7 @@ pub(super) struct Web {
     timeouts: Timeouts,
     proxies: Proxies,
     certificates: Option<Vec<u8>>,
+    resolver: Arc<dyn Resolver>,
     tokens: Vec<(String, String)>,
     progress: FetchProgress,
 }
@@ -82,7 +84,7 @@ pub(super) struct SavedBody {
     /// The first bytes.
     pub(super) beginning: Vec<u8>,
     /// The folder of the file.
-    pub(super) scratch: CacheDraft,
+    pub(super) _scratch: CacheDraft,
 }
 
 /// The most redirects of a request.
@@ -105,6 +107,7 @@ impl Web {
             timeouts,
             proxies: Proxies::default(),
             certificates: None,
+            resolver: Arc::new(SystemResolver),
             tokens: Vec::new(),
             progress,
         }
@@ -113,6 +116,15 @@ impl Web {
     pub(super) fn set_timeouts(&mut self, timeouts: Timeouts) {
         self.timeouts = timeouts;
         // They were valid before.
+        let _ = self.build();
+    }
+
+    pub(super) fn timeouts(&self) -> Timeouts {
+        self.timeouts
+    }
+
+    pub(super) fn set_resolver(&mut self, resolver: Arc<dyn Resolver>) {
+        self.resolver = resolver;
         let _ = self.build();
     }
 
@@ -143,6 +155,8 @@ impl Web {
     fn build(&mut self) -> Result<(), CertificateError> {
         let mut named = HttpClient::new(self.timeouts).with_proxies(self.proxies.clone());
         let mut guarded = HttpClient::new(self.timeouts).with_hosts(Hosts::default());
+        named = named.with_resolver(self.resolver.clone());
+        guarded = guarded.with_resolver(self.resolver.clone());
         if let Some(pem) = &self.certificates {
             named = named.with_certificates(pem)?;
             guarded = guarded.with_certificates(pem)?;
@@ -189,15 +203,16 @@ impl Web {
             let Some(location) = response.stream.header("location").filter(|_| is_redirect) else {
                 return Ok(response);
             };
-            let refused = |why: String| {
-                Err(FetchPackageError::Refused { url: shown(url.as_str()), why })
-            };
+            let refused =
+                |why: String| Err(FetchPackageError::Refused { url: shown(url.as_str()), why });
             let Ok(next) = url.join(location) else {
                 return refused("it redirects to something that is not a URL".to_owned());
             };
             let to = shown(next.as_str());
             if request.post.is_some() {
-                return refused(format!("it redirects to `{to}`, which would receive what is sent"));
+                return refused(format!(
+                    "it redirects to `{to}`, which would receive what is sent"
+                ));
             }
             if !matches!(next.scheme(), "http" | "https") {
                 return refused(format!("it redirects to `{to}`"));
@@ -260,7 +275,10 @@ impl Web {
     }
 
     /// Returns the body of a response.
-    pub(super) async fn body(&self, mut response: WebResponse) -> Result<Vec<u8>, FetchPackageError> {
+    pub(super) async fn body(
+        &self,
+        mut response: WebResponse,
+    ) -> Result<Vec<u8>, FetchPackageError> {
         let mut body = Vec::new();
         while let Some(part) = self.part(&mut response).await? {
             body.extend(part);
@@ -283,9 +301,9 @@ impl Web {
             return String::new();
         }
         let json = serde_json::from_str::<serde_json::Value>(text).ok();
-        let told = json.as_ref().and_then(|it| {
-            ["message", "error"].iter().find_map(|key| it.get(key)?.as_str())
-        });
+        let told = json
+            .as_ref()
+            .and_then(|it| ["message", "error"].iter().find_map(|key| it.get(key)?.as_str()));
         let line = told.unwrap_or(text).lines().next().unwrap_or_default();
         let line: String = line.chars().take(300).collect();
         line.chars().map(|it| if it.is_control() { ' ' } else { it }).collect()
@@ -301,7 +319,8 @@ impl Web {
         let (sender, mut reader) = pipe();
         let saving = blocking(move || {
             let path = scratch.path().to_owned();
-            let cannot = |source| FetchPackageError::Io { action: "write", path: path.clone(), source };
+            let cannot =
+                |source| FetchPackageError::Io { action: "write", path: path.clone(), source };
             let mut file = tempfile::tempfile_in(scratch.path()).map_err(cannot)?;
             let (mut sha256, mut sha512) = (Sha256::new(), Sha512::new());
             let mut beginning = Vec::new();
@@ -320,7 +339,7 @@ impl Web {
             file.rewind().map_err(cannot)?;
             let digest = FileDigest(sha256.finalize().into());
             let sha512 = sha512.finalize().into();
-            Ok(SavedBody { url, file, digest, sha512, beginning, scratch })
+            Ok(SavedBody { url, file, digest, sha512, beginning, _scratch: scratch })
         });
         let receiving = async move {
             while let Some(part) = self.part(&mut response).await? {
@@ -386,7 +405,11 @@ impl WebResponse {
         // Some servers send a time since 1970.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
         let year = 31_536_000;
-        Some(Duration::from_secs(if seconds > year { seconds.saturating_sub(now) } else { seconds }))
+        Some(Duration::from_secs(if seconds > year {
+            seconds.saturating_sub(now)
+        } else {
+            seconds
+        }))
     }
 }
 
@@ -397,13 +420,9 @@ fn http_error(url: &Url, error: HttpError) -> FetchPackageError {
             FetchPackageError::Unreachable { host, source: error.into() }
         }
         HttpError::Timeout { after, .. } => FetchPackageError::Stalled { host, after },
-        HttpError::TooLong { limit, .. } => FetchPackageError::TooLarge {
-            url: shown(url.as_str()),
-            limit: match limit >> 20 {
-                0 => format!("{limit} bytes"),
-                mib => format!("{mib} MiB"),
-            },
-        },
+        HttpError::TooLong { limit, .. } => {
+            FetchPackageError::TooLarge { url: shown(url.as_str()), limit: size(limit) }
+        }
         HttpError::Refused { why } | HttpError::Url { why } => {
             FetchPackageError::Refused { url: shown(url.as_str()), why }
         }
@@ -447,4 +466,3 @@ pub(super) fn join(base: &str, path: &str) -> Result<Url, FetchPackageError> {
         why: format!("it is not a URL: {error}"),
     })
 }
-

@@ -4,4 +4,8 @@
 
 mod import;
 mod lock;
+mod fetching;
+mod hosts;
 mod sources;
+#[cfg(unix)]
+mod ssh_server;
