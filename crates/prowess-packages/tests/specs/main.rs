@@ -6,6 +6,7 @@ mod import;
 mod lock;
 mod fetching;
 mod hosts;
+mod install;
 mod sources;
 #[cfg(unix)]
 mod ssh_server;
