@@ -198,7 +198,7 @@ pub fn export_apm_manifest(project: &str, skills: &[ExportedSkill<'_>]) -> Expor
     for ExportedSkill { skill, .. } in skills {
         match &skill.source.kind {
             SourceKind::Git(git) if !is_on_this_machine(&git.url) => {
-                wanted.push(apm_dependency(git, &skill.path))
+                wanted.push(apm_dependency(git, &skill.path));
             }
             SourceKind::Folder(path) if path.to_str().is_some() => {
                 wanted.push(json!({ "path": path.to_string_lossy().replace('\\', "/") }));

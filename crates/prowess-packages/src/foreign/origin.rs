@@ -51,9 +51,11 @@ fn openskills(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
             let address = entry.text("repoUrl").or(entry.text("source"));
             (address, false, "the record has no commit")
         }
-        Some("local") => {
-            (entry.text("localPath").or(entry.text("source")), true, "it is a folder of this machine")
-        }
+        Some("local") => (
+            entry.text("localPath").or(entry.text("source")),
+            true,
+            "it is a folder of this machine",
+        ),
         _ => return Err(left_out(entry.name, "its type of source is not known")),
     };
     let address = address.ok_or_else(|| left_out(entry.name, "its record has no source"))?;

@@ -83,7 +83,8 @@ pub(super) fn source(
         "local" => entry.source(&format!("./{text}")),
         "node_modules" => entry.source(&format!("npm:{text}")),
         other => {
-            let reason = format!("its type of source, `{}`, is not known", left_out(other, "").name);
+            let reason =
+                format!("its type of source, `{}`, is not known", left_out(other, "").name);
             Err(left_out(entry.name, &reason))
         }
     }

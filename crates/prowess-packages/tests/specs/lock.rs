@@ -18,8 +18,8 @@ fn file(path: &str, text: &str) -> TreeFile {
 }
 
 mod a_manifest_is_edited_without_a_change_elsewhere {
-    use prowess_packages::{Manifest, WantedSkill};
     use proptest::prelude::*;
+    use prowess_packages::{Manifest, WantedSkill};
 
     fn wanted(name: &str, source: &str) -> WantedSkill {
         WantedSkill::new(name, source.parse().unwrap())
@@ -67,11 +67,26 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
     #[test]
     fn a_removed_skill_takes_only_its_own_lines() {
         for (before, after) in [
-            ("[skills]\n# documents\npdf = \"a/b\" # x\ndocx = \"a/b\"\n", "[skills]\n# documents\ndocx = \"a/b\"\n"),
-            ("[skills]\npdf = { source = \"a/b\", clients = [\n  \"codex\",\n] }\ndocx = \"a/b\"", "[skills]\ndocx = \"a/b\""),
-            ("[skills]\npdf.source = \"a/b\"\ndocx = \"a/b\"\npdf.copy = true\n", "[skills]\ndocx = \"a/b\"\n"),
-            ("[skills.pdf]\nsource = \"a/b\"\n# end\n[skills.docx]\nsource = \"a/b\"\n", "# end\n[skills.docx]\nsource = \"a/b\"\n"),
-            ("skills = { pdf = \"a/b\", docx = \"a/b\" } # all\n", "skills = { docx = \"a/b\" } # all\n"),
+            (
+                "[skills]\n# documents\npdf = \"a/b\" # x\ndocx = \"a/b\"\n",
+                "[skills]\n# documents\ndocx = \"a/b\"\n",
+            ),
+            (
+                "[skills]\npdf = { source = \"a/b\", clients = [\n  \"codex\",\n] }\ndocx = \"a/b\"",
+                "[skills]\ndocx = \"a/b\"",
+            ),
+            (
+                "[skills]\npdf.source = \"a/b\"\ndocx = \"a/b\"\npdf.copy = true\n",
+                "[skills]\ndocx = \"a/b\"\n",
+            ),
+            (
+                "[skills.pdf]\nsource = \"a/b\"\n# end\n[skills.docx]\nsource = \"a/b\"\n",
+                "# end\n[skills.docx]\nsource = \"a/b\"\n",
+            ),
+            (
+                "skills = { pdf = \"a/b\", docx = \"a/b\" } # all\n",
+                "skills = { docx = \"a/b\" } # all\n",
+            ),
             ("skills.pdf = \"a/b\"\nskills.docx = \"a/b\"\n", "skills.docx = \"a/b\"\n"),
         ] {
             let mut manifest: Manifest = before.parse().unwrap();
@@ -151,21 +166,57 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
     fn each_mistake_has_a_line_and_a_hint() {
         for (text, message, hint) in [
             ("skills = 1\n", "line 1, column 1: `skills` must be a table", "[skills]"),
-            ("[skills]\n\npdf = 1\n", "line 3, column 1: `skills.pdf` must be a source", "anthropics/skills"),
-            ("[skills]\n\"ä\" = 1", "line 2, column 1: `ä` cannot be the name", "lowercase letters"),
-            ("[skills]\npdf = { skill = \"x\" }", "line 2, column 1: `skills.pdf` must have a `source`", "source ="),
-            ("[skills]\npdf = { source = \"a/b\", skill = 1 }", "`skills.pdf.skill` must be a text", ""),
-            ("[skills]\npdf = { source = \"a/b\", clients = [\"cladue-code\"] }", "line 2, column 25: `cladue-code` in `skills.pdf.clients`", "`claude-code`"),
+            (
+                "[skills]\n\npdf = 1\n",
+                "line 3, column 1: `skills.pdf` must be a source",
+                "anthropics/skills",
+            ),
+            (
+                "[skills]\n\"ä\" = 1",
+                "line 2, column 1: `ä` cannot be the name",
+                "lowercase letters",
+            ),
+            (
+                "[skills]\npdf = { skill = \"x\" }",
+                "line 2, column 1: `skills.pdf` must have a `source`",
+                "source =",
+            ),
+            (
+                "[skills]\npdf = { source = \"a/b\", skill = 1 }",
+                "`skills.pdf.skill` must be a text",
+                "",
+            ),
+            (
+                "[skills]\npdf = { source = \"a/b\", clients = [\"cladue-code\"] }",
+                "line 2, column 25: `cladue-code` in `skills.pdf.clients`",
+                "`claude-code`",
+            ),
             ("[skills]\npdf = { source = \"a/b\", copy = 1 }", "must be `true` or `false`", ""),
-            ("[skills]\npdf = \"a/../../b\"", "line 2, column 1: the source of `pdf` cannot be read", ""),
+            (
+                "[skills]\npdf = \"a/../../b\"",
+                "line 2, column 1: the source of `pdf` cannot be read",
+                "",
+            ),
             ("[skills]\npdf = \"a/b@x,y\"", "", ""),
             ("[skills]\npdf = \"a/b\"\npdf = \"a/b\"\n", "line 3, column 1: duplicate key", ""),
             ("[skills]\n  pdf = \"a/b\n", "line 2, column 13: ", ""),
-            ("[packages]\nmin_age = \"3 days\"", "line 2, column 1: `3 days` in `packages.min_age`", "\"3d\""),
+            (
+                "[packages]\nmin_age = \"3 days\"",
+                "line 2, column 1: `3 days` in `packages.min_age`",
+                "\"3d\"",
+            ),
             ("[packages]\nmin_age = 3", "`packages.min_age` must be a text", "\"3d\""),
             ("[packages]\nmin_age = \"99999999999w\"", "`99999999999w`", "\"3d\""),
-            ("[packages.registries]\nteam = \"ftp://x\"", "line 2, column 1: `ftp://x`", "https://"),
-            ("[packages.signers]\n\"a/*\" = \"x\"", "`packages.signers.a/*` must be a list of texts", ""),
+            (
+                "[packages.registries]\nteam = \"ftp://x\"",
+                "line 2, column 1: `ftp://x`",
+                "https://",
+            ),
+            (
+                "[packages.signers]\n\"a/*\" = \"x\"",
+                "`packages.signers.a/*` must be a list of texts",
+                "",
+            ),
         ] {
             if message.is_empty() {
                 continue;
@@ -174,7 +225,10 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
             assert!(said.contains(message) && hinted.contains(hint), "{text}: {said}; {hinted}");
         }
         let all = Manifest::validate("[skills]\na = 1\nB = \"a/b\"\n[packages]\ncopy = 1\n");
-        assert_eq!(all.iter().map(|it| it.position().unwrap()).collect::<Vec<_>>(), [(2, 1), (3, 1), (5, 1)]);
+        assert_eq!(
+            all.iter().map(|it| it.position().unwrap()).collect::<Vec<_>>(),
+            [(2, 1), (3, 1), (5, 1)]
+        );
     }
 
     #[test]
@@ -185,7 +239,12 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
         let (_, hint) = mistake("[skills]\n\"My_Skill\" = \"a/b\"\n");
         assert_eq!(hint, "write `my-skill = { source = \"…\", skill = \"My_Skill\" }`");
         for name in ["con", "../x", "a b", "", "a--b", "-a"] {
-            assert!(mistake(&format!("[skills]\n\"{name}\" = \"a/b\"\n")).0.contains("cannot be the name"), "{name}");
+            assert!(
+                mistake(&format!("[skills]\n\"{name}\" = \"a/b\"\n"))
+                    .0
+                    .contains("cannot be the name"),
+                "{name}"
+            );
         }
     }
 
@@ -214,7 +273,14 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
             let signers = manifest.settings().required_signers(&source.parse().unwrap());
             signers.map(|it| it[0].clone())
         };
-        for source in ["anthropics/skills", "https://github.com/Anthropics/skills.git", "git@github.com:anthropics/skills.git", "ssh://git@github.com/anthropics/skills", "anthropics/skills/x#v1", "https://github.com/anthropics/skills/tree/main/x"] {
+        for source in [
+            "anthropics/skills",
+            "https://github.com/Anthropics/skills.git",
+            "git@github.com:anthropics/skills.git",
+            "ssh://git@github.com/anthropics/skills",
+            "anthropics/skills/x#v1",
+            "https://github.com/anthropics/skills/tree/main/x",
+        ] {
             assert_eq!(signer(source).as_deref(), Some("a"), "{source}");
         }
         assert_eq!(signer("anthropics/free"), None);
@@ -309,7 +375,10 @@ mod a_lock_file_is_the_same_for_the_same_skills {
                  \x20   {{ path = \".claude/skills/pdf\", form = \"link\" }},\n]\n"
             )
         );
-        assert!(text.starts_with("# ") && text.contains("\nversion = 1\n\n[[skill]]\nname = \"docx\"\n"));
+        assert!(
+            text.starts_with("# ")
+                && text.contains("\nversion = 1\n\n[[skill]]\nname = \"docx\"\n")
+        );
     }
 
     #[test]
@@ -317,13 +386,18 @@ mod a_lock_file_is_the_same_for_the_same_skills {
         let mut lock = Lock::default();
         lock.insert(locked("pdf", &[("SKILL.md", "x")])).unwrap();
         let text = lock.to_string();
-        let text = text.replace("version = 1\n", "version = 1\nnext = [\"b\", \"a\"]\n").replace("files = [", "\"a b\" = { z = 1, 'y' = 1.5 }\nfiles = [")
+        let text = text
+            .replace("version = 1\n", "version = 1\nnext = [\"b\", \"a\"]\n")
+            .replace("files = [", "\"a b\" = { z = 1, 'y' = 1.5 }\nfiles = [")
             + "date = 2026-01-01\n\n[skill.more]\ntext = \"\"\"a\nb\"\"\"\n\n[[later]]\nx = 1\n";
         let mut lock = Lock::parse(&text).unwrap();
         lock.insert(locked("docx", &[("SKILL.md", "x")])).unwrap();
         lock.insert(locked("pdf", &[("SKILL.md", "newer")])).unwrap();
         let after = lock.to_string();
-        for field in ["version = 1\nlater = [{ x = 1 }]\nnext = [\n    \"b\",\n    \"a\",\n]\n", "\"a b\" = { y = 1.5, z = 1 }\ndate = 2026-01-01\nmore = { text = \"a\\nb\" }\n"] {
+        for field in [
+            "version = 1\nlater = [{ x = 1 }]\nnext = [\n    \"b\",\n    \"a\",\n]\n",
+            "\"a b\" = { y = 1.5, z = 1 }\ndate = 2026-01-01\nmore = { text = \"a\\nb\" }\n",
+        ] {
             assert!(after.contains(field), "{after}");
         }
         assert_eq!(Lock::parse(&after).unwrap(), lock);
@@ -343,8 +417,21 @@ mod a_lock_file_is_the_same_for_the_same_skills {
     fn git_merges_skills_that_two_branches_add() {
         let folder = tempfile::tempdir().unwrap();
         let git = |arguments: &[&str]| {
-            let output = Command::new("git").current_dir(folder.path()).args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"])
-                .args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+            let output = Command::new("git")
+                .current_dir(folder.path())
+                .args([
+                    "-c",
+                    "user.name=t",
+                    "-c",
+                    "user.email=t@example.com",
+                    "-c",
+                    "commit.gpgsign=false",
+                ])
+                .args(arguments)
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .output()
+                .unwrap();
             assert!(output.status.success(), "git {arguments:?}: {output:?}");
         };
         git(&["init", "-q", "-b", "main"]);
@@ -367,7 +454,8 @@ mod a_lock_file_is_the_same_for_the_same_skills {
         git(&["commit", "-q", "-am", "three"]);
         git(&["merge", "-q", "one", "-m", "merge"]);
         git(&["merge", "-q", "two", "-m", "merge"]);
-        let lock = Lock::parse(&fs::read_to_string(folder.path().join("prowess.lock")).unwrap()).unwrap();
+        let lock =
+            Lock::parse(&fs::read_to_string(folder.path().join("prowess.lock")).unwrap()).unwrap();
         let names: Vec<&str> = lock.skills().iter().map(|it| &*it.name).collect();
         assert_eq!(names, ["a", "b", "h", "i", "p", "z", "zz"]);
         assert_eq!(lock.get("p").unwrap().files.len(), 2);
@@ -384,7 +472,9 @@ mod a_lock_file_is_the_same_for_the_same_skills {
             let mut skill = locked(name, &[]);
             let files = vec![file("SKILL.md", name), file("scripts/a.sh", "same")];
             skill = LockedSkill::new(*name, skill.source, skill.url, files);
-            skill.targets.push(InstallTarget::new(format!(".agents/skills/{name}"), TargetForm::Folder));
+            skill
+                .targets
+                .push(InstallTarget::new(format!(".agents/skills/{name}"), TargetForm::Folder));
             manifest.set(&WantedSkill::new(*name, skill.source.clone())).unwrap();
             lock.insert(skill).unwrap();
         }
@@ -414,15 +504,38 @@ mod a_lock_file_can_be_anybodys {
 
     #[test]
     fn a_path_that_leads_elsewhere_is_refused() {
-        for path in ["../x", "a/../../x", "/etc/passwd", "a\\\\b", "C:/x", "c:x", "a//b", "./a", "a/.", "a\\nb", "a\\u0085b", "", "~/x", "skill.MD", "A/B.md", "a", "SKILL.md/x"] {
+        for path in [
+            "../x",
+            "a/../../x",
+            "/etc/passwd",
+            "a\\\\b",
+            "C:/x",
+            "c:x",
+            "a//b",
+            "./a",
+            "a/.",
+            "a\\nb",
+            "a\\u0085b",
+            "",
+            "~/x",
+            "skill.MD",
+            "A/B.md",
+            "a",
+            "SKILL.md/x",
+        ] {
             for field in ["\"a/b.md\"", "\"skills/pdf\""] {
                 // For the folder in the repository, only what leads away is wrong.
-                if field.contains("skills") && matches!(path, "" | "skill.MD" | "A/B.md" | "a" | "SKILL.md/x") {
+                if field.contains("skills")
+                    && matches!(path, "" | "skill.MD" | "A/B.md" | "a" | "SKILL.md/x")
+                {
                     continue;
                 }
                 let more = "{ path = \"a/b.md\", size = 1, digest = \"sha256:0000000000000000000000000000000000000000000000000000000000000000\" },\n";
                 let text = match path {
-                    "skill.MD" | "A/B.md" | "a" | "SKILL.md/x" => text().replace("files = [\n", &format!("files = [\n{}", more.replace("a/b.md", path))),
+                    "skill.MD" | "A/B.md" | "a" | "SKILL.md/x" => text().replace(
+                        "files = [\n",
+                        &format!("files = [\n{}", more.replace("a/b.md", path)),
+                    ),
                     _ => text().replace(field, &format!("\"{path}\"")),
                 };
                 let error = refusal(&text);
@@ -439,7 +552,19 @@ mod a_lock_file_can_be_anybodys {
     #[test]
     fn a_target_is_the_folder_of_its_skill() {
         let target = "\".agents/skills/pdf\"";
-        for path in ["src", ".agents/skills", ".git/skills/pdf", ".GIT/pdf", "a/../pdf", "/home/u/pdf", "pdf", "~/../pdf", "~root/pdf", "pdf/x", "a/PDF"] {
+        for path in [
+            "src",
+            ".agents/skills",
+            ".git/skills/pdf",
+            ".GIT/pdf",
+            "a/../pdf",
+            "/home/u/pdf",
+            "pdf",
+            "~/../pdf",
+            "~root/pdf",
+            "pdf/x",
+            "a/PDF",
+        ] {
             let error = refusal(&text().replace(target, &format!("\"{path}\"")));
             assert!(matches!(error, LockError::Path { line: Some(4), .. }), "{path}: {error:?}");
         }
@@ -451,7 +576,9 @@ mod a_lock_file_can_be_anybodys {
         }
         assert!(lock.check_in_project().is_ok());
         let user = Lock::parse(&text().replace(target, "\"~/.agents/skills/pdf\"")).unwrap();
-        assert!(user.check_in_project().unwrap_err().to_string().contains("outside of the project"));
+        assert!(
+            user.check_in_project().unwrap_err().to_string().contains("outside of the project")
+        );
     }
 
     #[test]
@@ -459,16 +586,35 @@ mod a_lock_file_can_be_anybodys {
         let good = text();
         let said = Lock::parse(&good).unwrap().get("pdf").unwrap().digest.to_string();
         let other = ContentDigest::of(&[]).to_string();
-        assert!(matches!(refusal(&good.replace(&said, &other)), LockError::Mismatch { line: Some(4), .. }));
-        assert!(matches!(refusal(&good.replace(&said, "sha256:1")), LockError::Digest { line: 10, .. }), "{:?}", refusal(&good.replace(&said, "sha256:1")));
-        assert!(matches!(refusal(&good.replace("size = 1, digest = \"sha256:", "size = 1, digest = \"md5:")), LockError::Digest { line: 12, .. }));
-        assert!(matches!(refusal(&good.replace("{ path = \"a/b.md\", size = 1", "{ path = \"a/b.md\", executable = true, size = 1")), LockError::Mismatch { .. }));
+        assert!(matches!(
+            refusal(&good.replace(&said, &other)),
+            LockError::Mismatch { line: Some(4), .. }
+        ));
+        assert!(
+            matches!(refusal(&good.replace(&said, "sha256:1")), LockError::Digest { line: 10, .. }),
+            "{:?}",
+            refusal(&good.replace(&said, "sha256:1"))
+        );
+        assert!(matches!(
+            refusal(&good.replace("size = 1, digest = \"sha256:", "size = 1, digest = \"md5:")),
+            LockError::Digest { line: 12, .. }
+        ));
+        assert!(matches!(
+            refusal(&good.replace(
+                "{ path = \"a/b.md\", size = 1",
+                "{ path = \"a/b.md\", executable = true, size = 1"
+            )),
+            LockError::Mismatch { .. }
+        ));
     }
 
     #[test]
     fn a_newer_version_is_said() {
         let error = refusal("version = 2\nskill = \"anything\"\n");
-        assert_eq!(error.to_string(), "the lock file has version 2, and this program reads up to 1");
+        assert_eq!(
+            error.to_string(),
+            "the lock file has version 2, and this program reads up to 1"
+        );
         assert!(error.hint().unwrap().contains("update Prowess"));
         for text in ["", "version = \"1\"", "version = 0", "version = -1"] {
             assert!(matches!(refusal(text), LockError::Field { .. }), "{text}");
@@ -477,7 +623,9 @@ mod a_lock_file_can_be_anybodys {
 
     #[test]
     fn an_unresolved_merge_conflict_is_said() {
-        let text = text().replace("digest = \"sha256:", "<<<<<<< HEAD\ndigest = \"sha256:").replace("targets", "=======\n>>>>>>> theirs\ntargets");
+        let text = text()
+            .replace("digest = \"sha256:", "<<<<<<< HEAD\ndigest = \"sha256:")
+            .replace("targets", "=======\n>>>>>>> theirs\ntargets");
         let error = refusal(&text);
         let LockError::Conflict { first: 10, last } = error else { panic!("{error:?}") };
         assert!(last > 12);
@@ -492,23 +640,58 @@ mod a_lock_file_can_be_anybodys {
         let (_, entry) = good.split_once("[[skill]]").unwrap();
         let twice = format!("{good}\n[[skill]]{}", entry.replace(".agents", ".claude"));
         let error = refusal(&twice);
-        assert!(matches!(&error, LockError::Duplicate { line, name } if *line > 15 && name == "pdf"), "{error:?}");
+        assert!(
+            matches!(&error, LockError::Duplicate { line, name } if *line > 15 && name == "pdf"),
+            "{error:?}"
+        );
     }
 
     #[test]
     fn what_is_not_known_is_not_guessed() {
         let good = text();
-        assert_eq!(refusal(&good.replace("form = \"folder\"", "form = \"junction\"")).to_string(), "line 16 of the lock file: `junction` is not a form of a target");
-        for (from, to, field) in [("name = \"pdf\"", "", "name"), ("source = ", "sauce = ", "source"), ("url = ", "uri = ", "url"), ("files = ", "fills = ", "files"), (", size = 1", "", "files.size"), ("size = 1", "size = -1", "files.size"), ("targets = [", "copy = 1\ntargets = [", "copy"), ("targets = [", "clients = [1]\ntargets = [", "clients"), ("name = \"pdf\"", "name = 1", "name")] {
+        assert_eq!(
+            refusal(&good.replace("form = \"folder\"", "form = \"junction\"")).to_string(),
+            "line 16 of the lock file: `junction` is not a form of a target"
+        );
+        for (from, to, field) in [
+            ("name = \"pdf\"", "", "name"),
+            ("source = ", "sauce = ", "source"),
+            ("url = ", "uri = ", "url"),
+            ("files = ", "fills = ", "files"),
+            (", size = 1", "", "files.size"),
+            ("size = 1", "size = -1", "files.size"),
+            ("targets = [", "copy = 1\ntargets = [", "copy"),
+            ("targets = [", "clients = [1]\ntargets = [", "clients"),
+            ("name = \"pdf\"", "name = 1", "name"),
+        ] {
             let error = refusal(&good.replace(from, to));
-            assert!(matches!(&error, LockError::Field { field: it, .. } if it == field), "{from}: {error:?}");
+            assert!(
+                matches!(&error, LockError::Field { field: it, .. } if it == field),
+                "{from}: {error:?}"
+            );
         }
-        for (from, to) in [("0123456789abcdef0123456789abcdef01234567", "--upload-pack=x"), ("https://github.com/anthropics/skills", "--x"), ("commit = ", "reference = \"--x\"\ncommit = "), ("commit = ", "version = \"a\\u001bb\"\ncommit = "), ("name = \"pdf\"", "name = \"PDF\"")] {
+        for (from, to) in [
+            ("0123456789abcdef0123456789abcdef01234567", "--upload-pack=x"),
+            ("https://github.com/anthropics/skills", "--x"),
+            ("commit = ", "reference = \"--x\"\ncommit = "),
+            ("commit = ", "version = \"a\\u001bb\"\ncommit = "),
+            ("name = \"pdf\"", "name = \"PDF\""),
+        ] {
             let error = refusal(&good.replace(from, to));
             assert!(matches!(error, LockError::Value { line: Some(4), .. }), "{error:?}");
         }
-        assert!(matches!(refusal(&good.replace("\"anthropics/skills\"", "\"a/../..\"")), LockError::Source { line: 6, .. }), "{:?}", refusal(&good.replace("\"anthropics/skills\"", "\"a/../..\"")));
-        assert!(matches!(refusal(&good.replace("version = 1", "version = ")), LockError::Syntax { line: 2, .. }));
+        assert!(
+            matches!(
+                refusal(&good.replace("\"anthropics/skills\"", "\"a/../..\"")),
+                LockError::Source { line: 6, .. }
+            ),
+            "{:?}",
+            refusal(&good.replace("\"anthropics/skills\"", "\"a/../..\""))
+        );
+        assert!(matches!(
+            refusal(&good.replace("version = 1", "version = ")),
+            LockError::Syntax { line: 2, .. }
+        ));
         assert!(matches!(refusal(&"x".repeat((16 << 20) + 1)), LockError::TooLarge { .. }));
     }
 
@@ -562,7 +745,8 @@ mod a_lock_is_compared_with_its_manifest {
         }
         let manifest = "[skills]\nsame = \"https://github.com/anthropics/skills\"\nmissing = \"a/b\"\npdf = { source = \"anthropics/skills#v2\", skill = \"forms\", copy = true }\ndocx = \"anthropics/skills\"\n";
         let manifest: Manifest = manifest.parse().unwrap();
-        let said: Vec<String> = lock.differences(&manifest).iter().map(ToString::to_string).collect();
+        let said: Vec<String> =
+            lock.differences(&manifest).iter().map(ToString::to_string).collect();
         assert_eq!(
             said,
             [
