@@ -33,13 +33,13 @@ pub use crate::{
     digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},
     foreign::{
-        Exported, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
+        ExportedFile, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
         ForeignSkill, HashCheck, HashError, LeftOut, export_apm_lock, export_apm_manifest,
         export_skills_lock, read_foreign, read_origin,
     },
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
     manifest::{
-        MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
+        MANIFEST_FILE, ManifestError, ManifestNote, PackageManifest, PackageSettings, SignerPolicy,
         WantedSkill,
     },
     source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},

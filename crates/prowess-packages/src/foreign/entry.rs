@@ -14,12 +14,12 @@ const MAX_SHOWN: usize = 200;
 const MAX_TEXT: usize = 4096;
 
 /// An entry of a lock file.
-pub(super) struct Entry<'j> {
+pub(super) struct ForeignEntry<'j> {
     pub(super) name: &'j str,
     fields: &'j Map<String, Value>,
 }
 
-impl<'j> Entry<'j> {
+impl<'j> ForeignEntry<'j> {
     /// Returns an entry if it is a map.
     pub(super) fn new(name: &'j str, value: &'j Value) -> Result<Self, LeftOut> {
         let fields = value.as_object().ok_or_else(|| left_out(name, "its entry is not a map"))?;

@@ -439,9 +439,9 @@ mod nothing_in_a_foreign_file_is_trusted {
         assert!(prowess_packages::read_origin(record.path()).is_err());
     }
 
-    proptest! {
-        #[test]
-        fn no_bytes_of_a_foreign_file_cause_a_panic(any in prop::collection::vec(any::<u8>(), 0..100), at in 0..400_usize, len in 0..30_usize, put in "[\\x00-\\x7fä]{0,8}") {
+    #[test]
+    fn no_bytes_of_a_foreign_file_cause_a_panic() {
+        proptest!(|(any in prop::collection::vec(any::<u8>(), 0..100), at in 0..400_usize, len in 0..30_usize, put in "[\\x00-\\x7fä]{0,8}")| {
             let json = format!(r#"{{"version": 1, "skills": {{"pdf": {{"source": "anthropics/skills", "ref": "v1", "sourceType": "github", "skillPath": "skills/pdf/SKILL.md", "computedHash": "{COMPUTED}"}}, "@a/b": {{"version": "1"}}}}}}"#);
             let yaml = format!("lockfile_version: '1'\ndependencies:\n- repo_url: a/b\n  virtual_path: skills/pdf\n  resolved_commit: {COMMIT}\n  deployed_files:\n  - .github/skills/pdf/SKILL.md\n  apm: [a/b/c#d]\n");
             for format in ForeignFormat::ALL {
@@ -452,7 +452,7 @@ mod nothing_in_a_foreign_file_is_trusted {
                     let _ = read_foreign(format, changed.as_bytes());
                 }
             }
-        }
+        });
     }
 }
 

@@ -19,7 +19,7 @@ fn file(path: &str, text: &str) -> TreeFile {
 
 mod a_manifest_is_edited_without_a_change_elsewhere {
     use proptest::prelude::*;
-    use prowess_packages::{Manifest, WantedSkill};
+    use prowess_packages::{PackageManifest, WantedSkill};
 
     fn wanted(name: &str, source: &str) -> WantedSkill {
         WantedSkill::new(name, source.parse().unwrap())
@@ -28,7 +28,7 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
     #[test]
     fn a_skill_is_added_at_its_place_in_the_alphabet() {
         let text = "\u{feff}# ours\r\n[model]\r\nname = 'x'\r\n\r\n[skills] # all\r\n# documents\r\ndocx   = \"anthropics/skills\"\r\npdf='anthropics/skills' # forms\r\n\r\n# the rest\r\n[limits]\r\ntimeout = 5\r\n";
-        let mut manifest: Manifest = text.parse().unwrap();
+        let mut manifest: PackageManifest = text.parse().unwrap();
         manifest.set(&wanted("new", "anthropics/skills#v1")).unwrap();
         let added = "new = \"anthropics/skills#v1\"\r\n";
         assert_eq!(manifest.to_string(), text.replace("pdf=", &format!("{added}pdf=")));
@@ -44,7 +44,7 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
     #[test]
     fn a_changed_skill_keeps_its_comment_and_what_is_not_known() {
         let text = "[skills]\npdf = { source = \"https://github.com/anthropics/skills\", sourse = 1 } # forms\ndocx = 'github:anthropics/skills'   # text\n";
-        let mut manifest: Manifest = text.parse().unwrap();
+        let mut manifest: PackageManifest = text.parse().unwrap();
         let note = &manifest.notes()[0];
         assert_eq!((note.line, &*note.key), (2, "skills.pdf.sourse"));
         assert_eq!(note.nearest.as_deref(), Some("source"));
@@ -89,7 +89,7 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
             ),
             ("skills.pdf = \"a/b\"\nskills.docx = \"a/b\"\n", "skills.docx = \"a/b\"\n"),
         ] {
-            let mut manifest: Manifest = before.parse().unwrap();
+            let mut manifest: PackageManifest = before.parse().unwrap();
             assert_eq!(manifest.wanted().len(), 2, "{before}");
             assert!(manifest.remove("pdf").unwrap());
             assert_eq!(manifest.to_string(), after);
@@ -97,22 +97,20 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
         }
     }
 
-    proptest! {
-        #[test]
-        fn any_manifest_survives_edits(
-            lines in prop::collection::vec(prop_oneof![
+    #[test]
+    fn any_manifest_survives_edits() {
+        proptest!(|(lines in prop::collection::vec(prop_oneof![
                 Just("[skills]"), Just("[model]"), Just("# a comment"), Just(""), Just("[skills.d]"), Just("source = 'a/b'"),
                 Just("a = \"a/b\" # x"), Just("c = { source = \"a/b\", copy = true }"), Just("b.source = 'a/b'"), Just("  e = 'a/b'"),
                 Just("skills = { f = 'a/b' }"), Just("skills.g = 'a/b'"), Just("x = [\n 1,\n]"), Just("[skills.h]"), Just("name = \"\"\"\nx\n\"\"\""),
             ], 0..9),
             is_dos in any::<bool>(),
             ends in any::<bool>(),
-            name in "[a-j]",
-        ) {
+            name in "[a-j]")| {
             let mut text = lines.join("\n");
             if ends { text.push('\n'); }
             if is_dos { text = text.replace('\n', "\r\n"); }
-            let Ok(before) = Manifest::parse(&text) else { return Ok(()) };
+            let Ok(before) = PackageManifest::parse(&text) else { return Ok(()) };
             prop_assert_eq!(before.to_string(), &*text);
             let mut manifest = before.clone();
             let skill = wanted(&name, "x/y#v1");
@@ -132,7 +130,7 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
                 prop_assert_eq!(manifest.wanted(), before.wanted());
             }
             prop_assert_eq!(is_dos && text.contains('\n'), manifest.to_string().contains("\r\n") && is_dos);
-        }
+        });
     }
 
     #[test]
@@ -142,23 +140,23 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
             ("[model]\nname = 'x' # end", "[model]\nname = 'x' # end\n\n[skills]\npdf = \"a/b\"\n"),
             ("# all\r\n", "# all\r\n\r\n[skills]\r\npdf = \"a/b\"\r\n"),
         ] {
-            let mut manifest: Manifest = before.parse().unwrap();
+            let mut manifest: PackageManifest = before.parse().unwrap();
             manifest.set(&wanted("pdf", "a/b")).unwrap();
             assert_eq!(manifest.to_string(), after);
         }
-        assert_eq!(Manifest::new().to_string(), "[skills]\n");
+        assert_eq!(PackageManifest::new().to_string(), "[skills]\n");
     }
 }
 
 mod a_mistake_in_a_manifest_is_shown_with_its_place {
     use std::time::Duration;
 
-    use prowess_packages::Manifest;
+    use prowess_packages::PackageManifest;
 
     /// Returns the message and the hint of the first mistake.
     fn mistake(text: &str) -> (String, String) {
-        let error = Manifest::parse(text).unwrap_err();
-        assert_eq!(Manifest::validate(text)[0], error);
+        let error = PackageManifest::parse(text).unwrap_err();
+        assert_eq!(PackageManifest::validate(text)[0], error);
         (error.to_string(), error.hint().unwrap_or_default())
     }
 
@@ -224,7 +222,7 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
             let (said, hinted) = mistake(text);
             assert!(said.contains(message) && hinted.contains(hint), "{text}: {said}; {hinted}");
         }
-        let all = Manifest::validate("[skills]\na = 1\nB = \"a/b\"\n[packages]\ncopy = 1\n");
+        let all = PackageManifest::validate("[skills]\na = 1\nB = \"a/b\"\n[packages]\ncopy = 1\n");
         assert_eq!(
             all.iter().map(|it| it.position().unwrap()).collect::<Vec<_>>(),
             [(2, 1), (3, 1), (5, 1)]
@@ -253,8 +251,8 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
         let text = "[packages]\nclients = [\"claude-code\", \"codex\"]\ncopy = true\nmin_age = \"3d\"\nregistry = 1\n\
                     [packages.registries]\nteam = \"https://skills.example.com\"\n\
                     [packages.signers]\n\"anthropics/*\" = [\"minisign:RWQ\"]\n[skills]\npdf = \"a/b\"\n";
-        assert_eq!(Manifest::validate(text), []);
-        let manifest = Manifest::parse(text).unwrap();
+        assert_eq!(PackageManifest::validate(text), []);
+        let manifest = PackageManifest::parse(text).unwrap();
         let settings = manifest.settings();
         assert_eq!(settings.min_age, Some(Duration::from_secs(3 * 86_400)));
         assert_eq!(settings.registries["team"].as_str(), "https://skills.example.com/");
@@ -268,7 +266,7 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
     #[test]
     fn a_policy_for_signers_is_for_every_spelling_of_a_source() {
         let text = "[packages.signers]\n\"anthropics/*\" = [\"a\"]\n\"anthropics/free\" = []\n\"*\" = [\"b\"]\n\"npm:@acme/*\" = [\"c\"]\n\"https://skills.example.com/*\" = [\"d\"]\n";
-        let manifest = Manifest::parse(text).unwrap();
+        let manifest = PackageManifest::parse(text).unwrap();
         let signer = |source: &str| {
             let signers = manifest.settings().required_signers(&source.parse().unwrap());
             signers.map(|it| it[0].clone())
@@ -294,7 +292,9 @@ mod a_lock_file_is_the_same_for_the_same_skills {
     use std::{fs, path::Path, process::Command};
 
     use proptest::prelude::*;
-    use prowess_packages::{InstallTarget, Lock, LockedSkill, Manifest, TargetForm, WantedSkill};
+    use prowess_packages::{
+        InstallTarget, Lock, LockedSkill, PackageManifest, TargetForm, WantedSkill,
+    };
 
     use super::{file, locked};
 
@@ -326,9 +326,9 @@ mod a_lock_file_is_the_same_for_the_same_skills {
         }
     }
 
-    proptest! {
-        #[test]
-        fn what_is_written_reads_back(skills in prop::collection::vec(skills(), 0..4)) {
+    #[test]
+    fn what_is_written_reads_back() {
+        proptest!(|(skills in prop::collection::vec(skills(), 0..4))| {
             let mut lock = Lock::default();
             for skill in skills {
                 if let Err(error) = lock.insert(skill) {
@@ -340,7 +340,7 @@ mod a_lock_file_is_the_same_for_the_same_skills {
             let back = Lock::parse(&text).unwrap();
             prop_assert_eq!(&back, &lock);
             prop_assert_eq!(back.to_string(), text);
-        }
+        });
     }
 
     #[test]
@@ -460,14 +460,14 @@ mod a_lock_file_is_the_same_for_the_same_skills {
         assert_eq!(names, ["a", "b", "h", "i", "p", "z", "zz"]);
         assert_eq!(lock.get("p").unwrap().files.len(), 2);
         let manifest = fs::read_to_string(folder.path().join("prowess.toml")).unwrap();
-        assert_eq!(lock.differences(&Manifest::parse(&manifest).unwrap()), []);
+        assert_eq!(lock.differences(&PackageManifest::parse(&manifest).unwrap()), []);
         let again = lock.to_string();
         assert_eq!(again, fs::read_to_string(folder.path().join("prowess.lock")).unwrap());
     }
 
     /// Writes manifest and lock with these skills.
     fn write(folder: &Path, names: &[&str]) {
-        let (mut lock, mut manifest) = (Lock::default(), Manifest::new());
+        let (mut lock, mut manifest) = (Lock::default(), PackageManifest::new());
         for name in names {
             let mut skill = locked(name, &[]);
             let files = vec![file("SKILL.md", name), file("scripts/a.sh", "same")];
@@ -483,9 +483,11 @@ mod a_lock_file_is_the_same_for_the_same_skills {
     }
 }
 
-mod a_lock_file_can_be_anybodys {
+mod nothing_in_a_lock_file_is_trusted {
     use proptest::prelude::*;
-    use prowess_packages::{ContentDigest, InstallTarget, Lock, LockError, Manifest, TargetForm};
+    use prowess_packages::{
+        ContentDigest, InstallTarget, Lock, LockError, PackageManifest, TargetForm,
+    };
 
     use super::{file, locked};
 
@@ -695,10 +697,10 @@ mod a_lock_file_can_be_anybodys {
         assert!(matches!(refusal(&"x".repeat((16 << 20) + 1)), LockError::TooLarge { .. }));
     }
 
-    proptest! {
-        #[test]
-        fn no_bytes_cause_a_panic(any in any::<String>(), at in 0..900_usize, len in 0..40_usize, put in "[\\x00-\\x7f]{0,8}") {
-            let _ = (Lock::parse(&any), Manifest::parse(&any), Manifest::validate(&format!("[skills]\n{any}")));
+    #[test]
+    fn no_bytes_cause_a_panic() {
+        proptest!(|(any in any::<String>(), at in 0..900_usize, len in 0..40_usize, put in "[\\x00-\\x7f]{0,8}")| {
+            let _ = (Lock::parse(&any), PackageManifest::parse(&any), PackageManifest::validate(&format!("[skills]\n{any}")));
             let good = text();
             let at = at.min(good.len());
             let end = (at + len).min(good.len());
@@ -706,7 +708,7 @@ mod a_lock_file_can_be_anybodys {
             if let Ok(lock) = Lock::parse(&changed) {
                 prop_assert_eq!(Lock::parse(&lock.to_string()).unwrap(), lock);
             }
-        }
+        });
     }
 
     #[test]
@@ -731,7 +733,7 @@ mod a_lock_file_can_be_anybodys {
 }
 
 mod a_lock_is_compared_with_its_manifest {
-    use prowess_packages::{Lock, Manifest};
+    use prowess_packages::{Lock, PackageManifest};
 
     use super::locked;
 
@@ -744,7 +746,7 @@ mod a_lock_is_compared_with_its_manifest {
             lock.insert(skill).unwrap();
         }
         let manifest = "[skills]\nsame = \"https://github.com/anthropics/skills\"\nmissing = \"a/b\"\npdf = { source = \"anthropics/skills#v2\", skill = \"forms\", copy = true }\ndocx = \"anthropics/skills\"\n";
-        let manifest: Manifest = manifest.parse().unwrap();
+        let manifest: PackageManifest = manifest.parse().unwrap();
         let said: Vec<String> =
             lock.differences(&manifest).iter().map(ToString::to_string).collect();
         assert_eq!(
