@@ -122,7 +122,7 @@ impl Lock {
         check::skill(&skill)?;
         let place = self.place(&skill.name);
         let others = self.skills.iter().filter(|it| it.name != skill.name);
-        check::targets(others.chain([&skill]))?;
+        check::targets_among(&skill, others)?;
         match place {
             Ok(at) => {
                 if skill.unknown.is_empty() {

@@ -574,7 +574,7 @@ mod nothing_in_a_lock_file_is_trusted {
         let mut inner = locked("x", &[("SKILL.md", "x")]);
         for path in [".agents/skills/pdf/x", ".Agents/skills/PDF/sub/x"] {
             inner.targets = vec![InstallTarget::new(path, TargetForm::Link)];
-            assert!(lock.insert(inner.clone()).unwrap_err().to_string().contains("inside of it"));
+            assert!(lock.insert(inner.clone()).unwrap_err().to_string().contains("overlaps with"));
         }
         assert!(lock.check_in_project().is_ok());
         let user = Lock::parse(&text().replace(target, "\"~/.agents/skills/pdf\"")).unwrap();
