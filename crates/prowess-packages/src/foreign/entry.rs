@@ -4,7 +4,9 @@ use prowess::CLIENTS;
 use serde_json::{Map, Value};
 
 use super::{ForeignError, LeftOut};
-use crate::source::{check_reference, relative_path, GitSource, SkillSource, SourceKind, SourceSyntaxError};
+use crate::source::{
+    GitSource, SkillSource, SourceKind, SourceSyntaxError, check_reference, relative_path,
+};
 
 /// The most characters of a text that is shown.
 const MAX_SHOWN: usize = 200;
@@ -12,12 +14,12 @@ const MAX_SHOWN: usize = 200;
 const MAX_TEXT: usize = 4096;
 
 /// An entry of a lock file.
-pub(super) struct Entry<'j> {
+pub(super) struct ForeignEntry<'j> {
     pub(super) name: &'j str,
     fields: &'j Map<String, Value>,
 }
 
-impl<'j> Entry<'j> {
+impl<'j> ForeignEntry<'j> {
     /// Returns an entry if it is a map.
     pub(super) fn new(name: &'j str, value: &'j Value) -> Result<Self, LeftOut> {
         let fields = value.as_object().ok_or_else(|| left_out(name, "its entry is not a map"))?;
@@ -63,7 +65,9 @@ impl<'j> Entry<'j> {
     fn readable(&self, source: SkillSource) -> Result<SkillSource, LeftOut> {
         match source.to_string().parse::<SkillSource>() {
             Ok(read) if read == source => Ok(source),
-            Ok(_) => Err(left_out(self.name, "its source cannot be written such that it reads the same")),
+            Ok(_) => {
+                Err(left_out(self.name, "its source cannot be written such that it reads the same"))
+            }
             Err(error) => Err(left_out(self.name, &error.to_string())),
         }
     }
@@ -80,7 +84,8 @@ impl<'j> Entry<'j> {
 
     /// Returns a folder below the source.
     pub(super) fn folder(&self, path: &str) -> Result<String, LeftOut> {
-        let path = relative_path(path.split('/')).map_err(|_| left_out(self.name, "its path leads out of the source"))?;
+        let path = relative_path(path.split('/'))
+            .map_err(|_| left_out(self.name, "its path leads out of the source"))?;
         Ok(path.unwrap_or_default())
     }
 

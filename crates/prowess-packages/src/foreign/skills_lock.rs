@@ -2,7 +2,7 @@
 
 use super::{
     ForeignError, ForeignHash, ForeignLock, ForeignSkill, LeftOut,
-    entry::{Entry, folder_name, folders, is_commit, json, left_out, map, version},
+    entry::{ForeignEntry, folder_name, folders, is_commit, json, left_out, map, version},
 };
 
 /// Why a skill without a commit is not pinned.
@@ -13,7 +13,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     version(&file, "version", &["1"])?;
     let mut lock = ForeignLock::default();
     for (name, value) in map(&file, "skills")? {
-        match Entry::new(name, value).and_then(|it| skill(&it)) {
+        match ForeignEntry::new(name, value).and_then(|it| skill(&it)) {
             Ok(skill) => lock.skills.push(skill),
             Err(it) => lock.left_out.push(it),
         }
@@ -21,7 +21,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     Ok(lock)
 }
 
-fn skill(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
+fn skill(entry: &ForeignEntry<'_>) -> Result<ForeignSkill, LeftOut> {
     let name = entry.name;
     let kind = entry.text("sourceType").unwrap_or_default();
     let reference = entry.reference("ref")?;
@@ -56,7 +56,7 @@ fn skill(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
 
 /// Returns the source of an entry, which both lock files of `npx skills` write in the same way.
 pub(super) fn source(
-    entry: &Entry<'_>,
+    entry: &ForeignEntry<'_>,
     kind: &str,
     reference: Option<&str>,
     path: Option<&str>,
@@ -83,7 +83,8 @@ pub(super) fn source(
         "local" => entry.source(&format!("./{text}")),
         "node_modules" => entry.source(&format!("npm:{text}")),
         other => {
-            let reason = format!("its type of source, `{}`, is not known", left_out(other, "").name);
+            let reason =
+                format!("its type of source, `{}`, is not known", left_out(other, "").name);
             Err(left_out(entry.name, &reason))
         }
     }

@@ -11,6 +11,8 @@ use crate::{
     source::{SkillSource, check_reference},
 };
 
+/// Why two targets cannot be there at once.
+const INSIDE: &str = "overlaps with the folder of another target";
 /// The most files of a skill.
 pub(super) const MAX_FILES: usize = 50_000;
 /// The most targets of a skill.
@@ -87,14 +89,36 @@ pub(super) fn targets<'s>(skills: impl Iterator<Item = &'s LockedSkill>) -> Resu
     // What is inside of a folder, or the same, follows it.
     for pair in folders.windows(2) {
         if pair[1].0.starts_with(&pair[0].0) {
-            return Err(path(
-                pair[1].1,
-                pair[1].2,
-                "is the folder of another target, or inside of it",
-            ));
+            return Err(path(pair[1].1, pair[1].2, INSIDE));
         }
     }
     Ok(())
+}
+
+/// Fails if a target of a skill is the same folder as another, or one is inside of the other.
+pub(super) fn targets_among<'s>(
+    skill: &LockedSkill,
+    others: impl Iterator<Item = &'s LockedSkill>,
+) -> Result<(), LockError> {
+    targets([skill].into_iter())?;
+    for other in others.flat_map(|it| &it.targets) {
+        let own = skill.targets.iter().find(|it| overlap(&it.path, &other.path));
+        if let Some(own) = own {
+            return Err(path(&skill.name, &own.path, INSIDE));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two paths are the same folder, or one is inside of the other.
+fn overlap(one: &str, other: &str) -> bool {
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    if short.is_ascii() && long.is_ascii() {
+        let is_end = matches!(long.as_bytes().get(short.len()), None | Some(b'/'));
+        return is_end && long.as_bytes()[..short.len()].eq_ignore_ascii_case(short.as_bytes());
+    }
+    let (short, long) = (folded(short) + "/", folded(long) + "/");
+    short.starts_with(&long) || long.starts_with(&short)
 }
 
 fn files(skill: &LockedSkill) -> Result<(), LockError> {

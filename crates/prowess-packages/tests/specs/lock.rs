@@ -18,8 +18,8 @@ fn file(path: &str, text: &str) -> TreeFile {
 }
 
 mod a_manifest_is_edited_without_a_change_elsewhere {
-    use prowess_packages::{Manifest, WantedSkill};
     use proptest::prelude::*;
+    use prowess_packages::{PackageManifest, WantedSkill};
 
     fn wanted(name: &str, source: &str) -> WantedSkill {
         WantedSkill::new(name, source.parse().unwrap())
@@ -28,7 +28,7 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
     #[test]
     fn a_skill_is_added_at_its_place_in_the_alphabet() {
         let text = "\u{feff}# ours\r\n[model]\r\nname = 'x'\r\n\r\n[skills] # all\r\n# documents\r\ndocx   = \"anthropics/skills\"\r\npdf='anthropics/skills' # forms\r\n\r\n# the rest\r\n[limits]\r\ntimeout = 5\r\n";
-        let mut manifest: Manifest = text.parse().unwrap();
+        let mut manifest: PackageManifest = text.parse().unwrap();
         manifest.set(&wanted("new", "anthropics/skills#v1")).unwrap();
         let added = "new = \"anthropics/skills#v1\"\r\n";
         assert_eq!(manifest.to_string(), text.replace("pdf=", &format!("{added}pdf=")));
@@ -44,7 +44,7 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
     #[test]
     fn a_changed_skill_keeps_its_comment_and_what_is_not_known() {
         let text = "[skills]\npdf = { source = \"https://github.com/anthropics/skills\", sourse = 1 } # forms\ndocx = 'github:anthropics/skills'   # text\n";
-        let mut manifest: Manifest = text.parse().unwrap();
+        let mut manifest: PackageManifest = text.parse().unwrap();
         let note = &manifest.notes()[0];
         assert_eq!((note.line, &*note.key), (2, "skills.pdf.sourse"));
         assert_eq!(note.nearest.as_deref(), Some("source"));
@@ -67,14 +67,29 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
     #[test]
     fn a_removed_skill_takes_only_its_own_lines() {
         for (before, after) in [
-            ("[skills]\n# documents\npdf = \"a/b\" # x\ndocx = \"a/b\"\n", "[skills]\n# documents\ndocx = \"a/b\"\n"),
-            ("[skills]\npdf = { source = \"a/b\", clients = [\n  \"codex\",\n] }\ndocx = \"a/b\"", "[skills]\ndocx = \"a/b\""),
-            ("[skills]\npdf.source = \"a/b\"\ndocx = \"a/b\"\npdf.copy = true\n", "[skills]\ndocx = \"a/b\"\n"),
-            ("[skills.pdf]\nsource = \"a/b\"\n# end\n[skills.docx]\nsource = \"a/b\"\n", "# end\n[skills.docx]\nsource = \"a/b\"\n"),
-            ("skills = { pdf = \"a/b\", docx = \"a/b\" } # all\n", "skills = { docx = \"a/b\" } # all\n"),
+            (
+                "[skills]\n# documents\npdf = \"a/b\" # x\ndocx = \"a/b\"\n",
+                "[skills]\n# documents\ndocx = \"a/b\"\n",
+            ),
+            (
+                "[skills]\npdf = { source = \"a/b\", clients = [\n  \"codex\",\n] }\ndocx = \"a/b\"",
+                "[skills]\ndocx = \"a/b\"",
+            ),
+            (
+                "[skills]\npdf.source = \"a/b\"\ndocx = \"a/b\"\npdf.copy = true\n",
+                "[skills]\ndocx = \"a/b\"\n",
+            ),
+            (
+                "[skills.pdf]\nsource = \"a/b\"\n# end\n[skills.docx]\nsource = \"a/b\"\n",
+                "# end\n[skills.docx]\nsource = \"a/b\"\n",
+            ),
+            (
+                "skills = { pdf = \"a/b\", docx = \"a/b\" } # all\n",
+                "skills = { docx = \"a/b\" } # all\n",
+            ),
             ("skills.pdf = \"a/b\"\nskills.docx = \"a/b\"\n", "skills.docx = \"a/b\"\n"),
         ] {
-            let mut manifest: Manifest = before.parse().unwrap();
+            let mut manifest: PackageManifest = before.parse().unwrap();
             assert_eq!(manifest.wanted().len(), 2, "{before}");
             assert!(manifest.remove("pdf").unwrap());
             assert_eq!(manifest.to_string(), after);
@@ -82,22 +97,20 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
         }
     }
 
-    proptest! {
-        #[test]
-        fn any_manifest_survives_edits(
-            lines in prop::collection::vec(prop_oneof![
+    #[test]
+    fn any_manifest_survives_edits() {
+        proptest!(|(lines in prop::collection::vec(prop_oneof![
                 Just("[skills]"), Just("[model]"), Just("# a comment"), Just(""), Just("[skills.d]"), Just("source = 'a/b'"),
                 Just("a = \"a/b\" # x"), Just("c = { source = \"a/b\", copy = true }"), Just("b.source = 'a/b'"), Just("  e = 'a/b'"),
                 Just("skills = { f = 'a/b' }"), Just("skills.g = 'a/b'"), Just("x = [\n 1,\n]"), Just("[skills.h]"), Just("name = \"\"\"\nx\n\"\"\""),
             ], 0..9),
             is_dos in any::<bool>(),
             ends in any::<bool>(),
-            name in "[a-j]",
-        ) {
+            name in "[a-j]")| {
             let mut text = lines.join("\n");
             if ends { text.push('\n'); }
             if is_dos { text = text.replace('\n', "\r\n"); }
-            let Ok(before) = Manifest::parse(&text) else { return Ok(()) };
+            let Ok(before) = PackageManifest::parse(&text) else { return Ok(()) };
             prop_assert_eq!(before.to_string(), &*text);
             let mut manifest = before.clone();
             let skill = wanted(&name, "x/y#v1");
@@ -117,7 +130,7 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
                 prop_assert_eq!(manifest.wanted(), before.wanted());
             }
             prop_assert_eq!(is_dos && text.contains('\n'), manifest.to_string().contains("\r\n") && is_dos);
-        }
+        });
     }
 
     #[test]
@@ -127,23 +140,23 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
             ("[model]\nname = 'x' # end", "[model]\nname = 'x' # end\n\n[skills]\npdf = \"a/b\"\n"),
             ("# all\r\n", "# all\r\n\r\n[skills]\r\npdf = \"a/b\"\r\n"),
         ] {
-            let mut manifest: Manifest = before.parse().unwrap();
+            let mut manifest: PackageManifest = before.parse().unwrap();
             manifest.set(&wanted("pdf", "a/b")).unwrap();
             assert_eq!(manifest.to_string(), after);
         }
-        assert_eq!(Manifest::new().to_string(), "[skills]\n");
+        assert_eq!(PackageManifest::new().to_string(), "[skills]\n");
     }
 }
 
 mod a_mistake_in_a_manifest_is_shown_with_its_place {
     use std::time::Duration;
 
-    use prowess_packages::Manifest;
+    use prowess_packages::PackageManifest;
 
     /// Returns the message and the hint of the first mistake.
     fn mistake(text: &str) -> (String, String) {
-        let error = Manifest::parse(text).unwrap_err();
-        assert_eq!(Manifest::validate(text)[0], error);
+        let error = PackageManifest::parse(text).unwrap_err();
+        assert_eq!(PackageManifest::validate(text)[0], error);
         (error.to_string(), error.hint().unwrap_or_default())
     }
 
@@ -151,21 +164,57 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
     fn each_mistake_has_a_line_and_a_hint() {
         for (text, message, hint) in [
             ("skills = 1\n", "line 1, column 1: `skills` must be a table", "[skills]"),
-            ("[skills]\n\npdf = 1\n", "line 3, column 1: `skills.pdf` must be a source", "anthropics/skills"),
-            ("[skills]\n\"ä\" = 1", "line 2, column 1: `ä` cannot be the name", "lowercase letters"),
-            ("[skills]\npdf = { skill = \"x\" }", "line 2, column 1: `skills.pdf` must have a `source`", "source ="),
-            ("[skills]\npdf = { source = \"a/b\", skill = 1 }", "`skills.pdf.skill` must be a text", ""),
-            ("[skills]\npdf = { source = \"a/b\", clients = [\"cladue-code\"] }", "line 2, column 25: `cladue-code` in `skills.pdf.clients`", "`claude-code`"),
+            (
+                "[skills]\n\npdf = 1\n",
+                "line 3, column 1: `skills.pdf` must be a source",
+                "anthropics/skills",
+            ),
+            (
+                "[skills]\n\"ä\" = 1",
+                "line 2, column 1: `ä` cannot be the name",
+                "lowercase letters",
+            ),
+            (
+                "[skills]\npdf = { skill = \"x\" }",
+                "line 2, column 1: `skills.pdf` must have a `source`",
+                "source =",
+            ),
+            (
+                "[skills]\npdf = { source = \"a/b\", skill = 1 }",
+                "`skills.pdf.skill` must be a text",
+                "",
+            ),
+            (
+                "[skills]\npdf = { source = \"a/b\", clients = [\"cladue-code\"] }",
+                "line 2, column 25: `cladue-code` in `skills.pdf.clients`",
+                "`claude-code`",
+            ),
             ("[skills]\npdf = { source = \"a/b\", copy = 1 }", "must be `true` or `false`", ""),
-            ("[skills]\npdf = \"a/../../b\"", "line 2, column 1: the source of `pdf` cannot be read", ""),
+            (
+                "[skills]\npdf = \"a/../../b\"",
+                "line 2, column 1: the source of `pdf` cannot be read",
+                "",
+            ),
             ("[skills]\npdf = \"a/b@x,y\"", "", ""),
             ("[skills]\npdf = \"a/b\"\npdf = \"a/b\"\n", "line 3, column 1: duplicate key", ""),
             ("[skills]\n  pdf = \"a/b\n", "line 2, column 13: ", ""),
-            ("[packages]\nmin_age = \"3 days\"", "line 2, column 1: `3 days` in `packages.min_age`", "\"3d\""),
+            (
+                "[packages]\nmin_age = \"3 days\"",
+                "line 2, column 1: `3 days` in `packages.min_age`",
+                "\"3d\"",
+            ),
             ("[packages]\nmin_age = 3", "`packages.min_age` must be a text", "\"3d\""),
             ("[packages]\nmin_age = \"99999999999w\"", "`99999999999w`", "\"3d\""),
-            ("[packages.registries]\nteam = \"ftp://x\"", "line 2, column 1: `ftp://x`", "https://"),
-            ("[packages.signers]\n\"a/*\" = \"x\"", "`packages.signers.a/*` must be a list of texts", ""),
+            (
+                "[packages.registries]\nteam = \"ftp://x\"",
+                "line 2, column 1: `ftp://x`",
+                "https://",
+            ),
+            (
+                "[packages.signers]\n\"a/*\" = \"x\"",
+                "`packages.signers.a/*` must be a list of texts",
+                "",
+            ),
         ] {
             if message.is_empty() {
                 continue;
@@ -173,8 +222,11 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
             let (said, hinted) = mistake(text);
             assert!(said.contains(message) && hinted.contains(hint), "{text}: {said}; {hinted}");
         }
-        let all = Manifest::validate("[skills]\na = 1\nB = \"a/b\"\n[packages]\ncopy = 1\n");
-        assert_eq!(all.iter().map(|it| it.position().unwrap()).collect::<Vec<_>>(), [(2, 1), (3, 1), (5, 1)]);
+        let all = PackageManifest::validate("[skills]\na = 1\nB = \"a/b\"\n[packages]\ncopy = 1\n");
+        assert_eq!(
+            all.iter().map(|it| it.position().unwrap()).collect::<Vec<_>>(),
+            [(2, 1), (3, 1), (5, 1)]
+        );
     }
 
     #[test]
@@ -185,7 +237,12 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
         let (_, hint) = mistake("[skills]\n\"My_Skill\" = \"a/b\"\n");
         assert_eq!(hint, "write `my-skill = { source = \"…\", skill = \"My_Skill\" }`");
         for name in ["con", "../x", "a b", "", "a--b", "-a"] {
-            assert!(mistake(&format!("[skills]\n\"{name}\" = \"a/b\"\n")).0.contains("cannot be the name"), "{name}");
+            assert!(
+                mistake(&format!("[skills]\n\"{name}\" = \"a/b\"\n"))
+                    .0
+                    .contains("cannot be the name"),
+                "{name}"
+            );
         }
     }
 
@@ -194,8 +251,8 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
         let text = "[packages]\nclients = [\"claude-code\", \"codex\"]\ncopy = true\nmin_age = \"3d\"\nregistry = 1\n\
                     [packages.registries]\nteam = \"https://skills.example.com\"\n\
                     [packages.signers]\n\"anthropics/*\" = [\"minisign:RWQ\"]\n[skills]\npdf = \"a/b\"\n";
-        assert_eq!(Manifest::validate(text), []);
-        let manifest = Manifest::parse(text).unwrap();
+        assert_eq!(PackageManifest::validate(text), []);
+        let manifest = PackageManifest::parse(text).unwrap();
         let settings = manifest.settings();
         assert_eq!(settings.min_age, Some(Duration::from_secs(3 * 86_400)));
         assert_eq!(settings.registries["team"].as_str(), "https://skills.example.com/");
@@ -209,12 +266,19 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
     #[test]
     fn a_policy_for_signers_is_for_every_spelling_of_a_source() {
         let text = "[packages.signers]\n\"anthropics/*\" = [\"a\"]\n\"anthropics/free\" = []\n\"*\" = [\"b\"]\n\"npm:@acme/*\" = [\"c\"]\n\"https://skills.example.com/*\" = [\"d\"]\n";
-        let manifest = Manifest::parse(text).unwrap();
+        let manifest = PackageManifest::parse(text).unwrap();
         let signer = |source: &str| {
             let signers = manifest.settings().required_signers(&source.parse().unwrap());
             signers.map(|it| it[0].clone())
         };
-        for source in ["anthropics/skills", "https://github.com/Anthropics/skills.git", "git@github.com:anthropics/skills.git", "ssh://git@github.com/anthropics/skills", "anthropics/skills/x#v1", "https://github.com/anthropics/skills/tree/main/x"] {
+        for source in [
+            "anthropics/skills",
+            "https://github.com/Anthropics/skills.git",
+            "git@github.com:anthropics/skills.git",
+            "ssh://git@github.com/anthropics/skills",
+            "anthropics/skills/x#v1",
+            "https://github.com/anthropics/skills/tree/main/x",
+        ] {
             assert_eq!(signer(source).as_deref(), Some("a"), "{source}");
         }
         assert_eq!(signer("anthropics/free"), None);
@@ -228,7 +292,9 @@ mod a_lock_file_is_the_same_for_the_same_skills {
     use std::{fs, path::Path, process::Command};
 
     use proptest::prelude::*;
-    use prowess_packages::{InstallTarget, Lock, LockedSkill, Manifest, TargetForm, WantedSkill};
+    use prowess_packages::{
+        InstallTarget, Lock, LockedSkill, PackageManifest, TargetForm, WantedSkill,
+    };
 
     use super::{file, locked};
 
@@ -260,9 +326,9 @@ mod a_lock_file_is_the_same_for_the_same_skills {
         }
     }
 
-    proptest! {
-        #[test]
-        fn what_is_written_reads_back(skills in prop::collection::vec(skills(), 0..4)) {
+    #[test]
+    fn what_is_written_reads_back() {
+        proptest!(|(skills in prop::collection::vec(skills(), 0..4))| {
             let mut lock = Lock::default();
             for skill in skills {
                 if let Err(error) = lock.insert(skill) {
@@ -274,7 +340,7 @@ mod a_lock_file_is_the_same_for_the_same_skills {
             let back = Lock::parse(&text).unwrap();
             prop_assert_eq!(&back, &lock);
             prop_assert_eq!(back.to_string(), text);
-        }
+        });
     }
 
     #[test]
@@ -309,7 +375,10 @@ mod a_lock_file_is_the_same_for_the_same_skills {
                  \x20   {{ path = \".claude/skills/pdf\", form = \"link\" }},\n]\n"
             )
         );
-        assert!(text.starts_with("# ") && text.contains("\nversion = 1\n\n[[skill]]\nname = \"docx\"\n"));
+        assert!(
+            text.starts_with("# ")
+                && text.contains("\nversion = 1\n\n[[skill]]\nname = \"docx\"\n")
+        );
     }
 
     #[test]
@@ -317,13 +386,18 @@ mod a_lock_file_is_the_same_for_the_same_skills {
         let mut lock = Lock::default();
         lock.insert(locked("pdf", &[("SKILL.md", "x")])).unwrap();
         let text = lock.to_string();
-        let text = text.replace("version = 1\n", "version = 1\nnext = [\"b\", \"a\"]\n").replace("files = [", "\"a b\" = { z = 1, 'y' = 1.5 }\nfiles = [")
+        let text = text
+            .replace("version = 1\n", "version = 1\nnext = [\"b\", \"a\"]\n")
+            .replace("files = [", "\"a b\" = { z = 1, 'y' = 1.5 }\nfiles = [")
             + "date = 2026-01-01\n\n[skill.more]\ntext = \"\"\"a\nb\"\"\"\n\n[[later]]\nx = 1\n";
         let mut lock = Lock::parse(&text).unwrap();
         lock.insert(locked("docx", &[("SKILL.md", "x")])).unwrap();
         lock.insert(locked("pdf", &[("SKILL.md", "newer")])).unwrap();
         let after = lock.to_string();
-        for field in ["version = 1\nlater = [{ x = 1 }]\nnext = [\n    \"b\",\n    \"a\",\n]\n", "\"a b\" = { y = 1.5, z = 1 }\ndate = 2026-01-01\nmore = { text = \"a\\nb\" }\n"] {
+        for field in [
+            "version = 1\nlater = [{ x = 1 }]\nnext = [\n    \"b\",\n    \"a\",\n]\n",
+            "\"a b\" = { y = 1.5, z = 1 }\ndate = 2026-01-01\nmore = { text = \"a\\nb\" }\n",
+        ] {
             assert!(after.contains(field), "{after}");
         }
         assert_eq!(Lock::parse(&after).unwrap(), lock);
@@ -343,8 +417,21 @@ mod a_lock_file_is_the_same_for_the_same_skills {
     fn git_merges_skills_that_two_branches_add() {
         let folder = tempfile::tempdir().unwrap();
         let git = |arguments: &[&str]| {
-            let output = Command::new("git").current_dir(folder.path()).args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"])
-                .args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+            let output = Command::new("git")
+                .current_dir(folder.path())
+                .args([
+                    "-c",
+                    "user.name=t",
+                    "-c",
+                    "user.email=t@example.com",
+                    "-c",
+                    "commit.gpgsign=false",
+                ])
+                .args(arguments)
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .output()
+                .unwrap();
             assert!(output.status.success(), "git {arguments:?}: {output:?}");
         };
         git(&["init", "-q", "-b", "main"]);
@@ -367,24 +454,27 @@ mod a_lock_file_is_the_same_for_the_same_skills {
         git(&["commit", "-q", "-am", "three"]);
         git(&["merge", "-q", "one", "-m", "merge"]);
         git(&["merge", "-q", "two", "-m", "merge"]);
-        let lock = Lock::parse(&fs::read_to_string(folder.path().join("prowess.lock")).unwrap()).unwrap();
+        let lock =
+            Lock::parse(&fs::read_to_string(folder.path().join("prowess.lock")).unwrap()).unwrap();
         let names: Vec<&str> = lock.skills().iter().map(|it| &*it.name).collect();
         assert_eq!(names, ["a", "b", "h", "i", "p", "z", "zz"]);
         assert_eq!(lock.get("p").unwrap().files.len(), 2);
         let manifest = fs::read_to_string(folder.path().join("prowess.toml")).unwrap();
-        assert_eq!(lock.differences(&Manifest::parse(&manifest).unwrap()), []);
+        assert_eq!(lock.differences(&PackageManifest::parse(&manifest).unwrap()), []);
         let again = lock.to_string();
         assert_eq!(again, fs::read_to_string(folder.path().join("prowess.lock")).unwrap());
     }
 
     /// Writes manifest and lock with these skills.
     fn write(folder: &Path, names: &[&str]) {
-        let (mut lock, mut manifest) = (Lock::default(), Manifest::new());
+        let (mut lock, mut manifest) = (Lock::default(), PackageManifest::new());
         for name in names {
             let mut skill = locked(name, &[]);
             let files = vec![file("SKILL.md", name), file("scripts/a.sh", "same")];
             skill = LockedSkill::new(*name, skill.source, skill.url, files);
-            skill.targets.push(InstallTarget::new(format!(".agents/skills/{name}"), TargetForm::Folder));
+            skill
+                .targets
+                .push(InstallTarget::new(format!(".agents/skills/{name}"), TargetForm::Folder));
             manifest.set(&WantedSkill::new(*name, skill.source.clone())).unwrap();
             lock.insert(skill).unwrap();
         }
@@ -393,9 +483,11 @@ mod a_lock_file_is_the_same_for_the_same_skills {
     }
 }
 
-mod a_lock_file_can_be_anybodys {
+mod nothing_in_a_lock_file_is_trusted {
     use proptest::prelude::*;
-    use prowess_packages::{ContentDigest, InstallTarget, Lock, LockError, Manifest, TargetForm};
+    use prowess_packages::{
+        ContentDigest, InstallTarget, Lock, LockError, PackageManifest, TargetForm,
+    };
 
     use super::{file, locked};
 
@@ -414,15 +506,38 @@ mod a_lock_file_can_be_anybodys {
 
     #[test]
     fn a_path_that_leads_elsewhere_is_refused() {
-        for path in ["../x", "a/../../x", "/etc/passwd", "a\\\\b", "C:/x", "c:x", "a//b", "./a", "a/.", "a\\nb", "a\\u0085b", "", "~/x", "skill.MD", "A/B.md", "a", "SKILL.md/x"] {
+        for path in [
+            "../x",
+            "a/../../x",
+            "/etc/passwd",
+            "a\\\\b",
+            "C:/x",
+            "c:x",
+            "a//b",
+            "./a",
+            "a/.",
+            "a\\nb",
+            "a\\u0085b",
+            "",
+            "~/x",
+            "skill.MD",
+            "A/B.md",
+            "a",
+            "SKILL.md/x",
+        ] {
             for field in ["\"a/b.md\"", "\"skills/pdf\""] {
                 // For the folder in the repository, only what leads away is wrong.
-                if field.contains("skills") && matches!(path, "" | "skill.MD" | "A/B.md" | "a" | "SKILL.md/x") {
+                if field.contains("skills")
+                    && matches!(path, "" | "skill.MD" | "A/B.md" | "a" | "SKILL.md/x")
+                {
                     continue;
                 }
                 let more = "{ path = \"a/b.md\", size = 1, digest = \"sha256:0000000000000000000000000000000000000000000000000000000000000000\" },\n";
                 let text = match path {
-                    "skill.MD" | "A/B.md" | "a" | "SKILL.md/x" => text().replace("files = [\n", &format!("files = [\n{}", more.replace("a/b.md", path))),
+                    "skill.MD" | "A/B.md" | "a" | "SKILL.md/x" => text().replace(
+                        "files = [\n",
+                        &format!("files = [\n{}", more.replace("a/b.md", path)),
+                    ),
                     _ => text().replace(field, &format!("\"{path}\"")),
                 };
                 let error = refusal(&text);
@@ -439,7 +554,19 @@ mod a_lock_file_can_be_anybodys {
     #[test]
     fn a_target_is_the_folder_of_its_skill() {
         let target = "\".agents/skills/pdf\"";
-        for path in ["src", ".agents/skills", ".git/skills/pdf", ".GIT/pdf", "a/../pdf", "/home/u/pdf", "pdf", "~/../pdf", "~root/pdf", "pdf/x", "a/PDF"] {
+        for path in [
+            "src",
+            ".agents/skills",
+            ".git/skills/pdf",
+            ".GIT/pdf",
+            "a/../pdf",
+            "/home/u/pdf",
+            "pdf",
+            "~/../pdf",
+            "~root/pdf",
+            "pdf/x",
+            "a/PDF",
+        ] {
             let error = refusal(&text().replace(target, &format!("\"{path}\"")));
             assert!(matches!(error, LockError::Path { line: Some(4), .. }), "{path}: {error:?}");
         }
@@ -447,11 +574,13 @@ mod a_lock_file_can_be_anybodys {
         let mut inner = locked("x", &[("SKILL.md", "x")]);
         for path in [".agents/skills/pdf/x", ".Agents/skills/PDF/sub/x"] {
             inner.targets = vec![InstallTarget::new(path, TargetForm::Link)];
-            assert!(lock.insert(inner.clone()).unwrap_err().to_string().contains("inside of it"));
+            assert!(lock.insert(inner.clone()).unwrap_err().to_string().contains("overlaps with"));
         }
         assert!(lock.check_in_project().is_ok());
         let user = Lock::parse(&text().replace(target, "\"~/.agents/skills/pdf\"")).unwrap();
-        assert!(user.check_in_project().unwrap_err().to_string().contains("outside of the project"));
+        assert!(
+            user.check_in_project().unwrap_err().to_string().contains("outside of the project")
+        );
     }
 
     #[test]
@@ -459,16 +588,35 @@ mod a_lock_file_can_be_anybodys {
         let good = text();
         let said = Lock::parse(&good).unwrap().get("pdf").unwrap().digest.to_string();
         let other = ContentDigest::of(&[]).to_string();
-        assert!(matches!(refusal(&good.replace(&said, &other)), LockError::Mismatch { line: Some(4), .. }));
-        assert!(matches!(refusal(&good.replace(&said, "sha256:1")), LockError::Digest { line: 10, .. }), "{:?}", refusal(&good.replace(&said, "sha256:1")));
-        assert!(matches!(refusal(&good.replace("size = 1, digest = \"sha256:", "size = 1, digest = \"md5:")), LockError::Digest { line: 12, .. }));
-        assert!(matches!(refusal(&good.replace("{ path = \"a/b.md\", size = 1", "{ path = \"a/b.md\", executable = true, size = 1")), LockError::Mismatch { .. }));
+        assert!(matches!(
+            refusal(&good.replace(&said, &other)),
+            LockError::Mismatch { line: Some(4), .. }
+        ));
+        assert!(
+            matches!(refusal(&good.replace(&said, "sha256:1")), LockError::Digest { line: 10, .. }),
+            "{:?}",
+            refusal(&good.replace(&said, "sha256:1"))
+        );
+        assert!(matches!(
+            refusal(&good.replace("size = 1, digest = \"sha256:", "size = 1, digest = \"md5:")),
+            LockError::Digest { line: 12, .. }
+        ));
+        assert!(matches!(
+            refusal(&good.replace(
+                "{ path = \"a/b.md\", size = 1",
+                "{ path = \"a/b.md\", executable = true, size = 1"
+            )),
+            LockError::Mismatch { .. }
+        ));
     }
 
     #[test]
     fn a_newer_version_is_said() {
         let error = refusal("version = 2\nskill = \"anything\"\n");
-        assert_eq!(error.to_string(), "the lock file has version 2, and this program reads up to 1");
+        assert_eq!(
+            error.to_string(),
+            "the lock file has version 2, and this program reads up to 1"
+        );
         assert!(error.hint().unwrap().contains("update Prowess"));
         for text in ["", "version = \"1\"", "version = 0", "version = -1"] {
             assert!(matches!(refusal(text), LockError::Field { .. }), "{text}");
@@ -477,7 +625,9 @@ mod a_lock_file_can_be_anybodys {
 
     #[test]
     fn an_unresolved_merge_conflict_is_said() {
-        let text = text().replace("digest = \"sha256:", "<<<<<<< HEAD\ndigest = \"sha256:").replace("targets", "=======\n>>>>>>> theirs\ntargets");
+        let text = text()
+            .replace("digest = \"sha256:", "<<<<<<< HEAD\ndigest = \"sha256:")
+            .replace("targets", "=======\n>>>>>>> theirs\ntargets");
         let error = refusal(&text);
         let LockError::Conflict { first: 10, last } = error else { panic!("{error:?}") };
         assert!(last > 12);
@@ -492,30 +642,65 @@ mod a_lock_file_can_be_anybodys {
         let (_, entry) = good.split_once("[[skill]]").unwrap();
         let twice = format!("{good}\n[[skill]]{}", entry.replace(".agents", ".claude"));
         let error = refusal(&twice);
-        assert!(matches!(&error, LockError::Duplicate { line, name } if *line > 15 && name == "pdf"), "{error:?}");
+        assert!(
+            matches!(&error, LockError::Duplicate { line, name } if *line > 15 && name == "pdf"),
+            "{error:?}"
+        );
     }
 
     #[test]
     fn what_is_not_known_is_not_guessed() {
         let good = text();
-        assert_eq!(refusal(&good.replace("form = \"folder\"", "form = \"junction\"")).to_string(), "line 16 of the lock file: `junction` is not a form of a target");
-        for (from, to, field) in [("name = \"pdf\"", "", "name"), ("source = ", "sauce = ", "source"), ("url = ", "uri = ", "url"), ("files = ", "fills = ", "files"), (", size = 1", "", "files.size"), ("size = 1", "size = -1", "files.size"), ("targets = [", "copy = 1\ntargets = [", "copy"), ("targets = [", "clients = [1]\ntargets = [", "clients"), ("name = \"pdf\"", "name = 1", "name")] {
+        assert_eq!(
+            refusal(&good.replace("form = \"folder\"", "form = \"junction\"")).to_string(),
+            "line 16 of the lock file: `junction` is not a form of a target"
+        );
+        for (from, to, field) in [
+            ("name = \"pdf\"", "", "name"),
+            ("source = ", "sauce = ", "source"),
+            ("url = ", "uri = ", "url"),
+            ("files = ", "fills = ", "files"),
+            (", size = 1", "", "files.size"),
+            ("size = 1", "size = -1", "files.size"),
+            ("targets = [", "copy = 1\ntargets = [", "copy"),
+            ("targets = [", "clients = [1]\ntargets = [", "clients"),
+            ("name = \"pdf\"", "name = 1", "name"),
+        ] {
             let error = refusal(&good.replace(from, to));
-            assert!(matches!(&error, LockError::Field { field: it, .. } if it == field), "{from}: {error:?}");
+            assert!(
+                matches!(&error, LockError::Field { field: it, .. } if it == field),
+                "{from}: {error:?}"
+            );
         }
-        for (from, to) in [("0123456789abcdef0123456789abcdef01234567", "--upload-pack=x"), ("https://github.com/anthropics/skills", "--x"), ("commit = ", "reference = \"--x\"\ncommit = "), ("commit = ", "version = \"a\\u001bb\"\ncommit = "), ("name = \"pdf\"", "name = \"PDF\"")] {
+        for (from, to) in [
+            ("0123456789abcdef0123456789abcdef01234567", "--upload-pack=x"),
+            ("https://github.com/anthropics/skills", "--x"),
+            ("commit = ", "reference = \"--x\"\ncommit = "),
+            ("commit = ", "version = \"a\\u001bb\"\ncommit = "),
+            ("name = \"pdf\"", "name = \"PDF\""),
+        ] {
             let error = refusal(&good.replace(from, to));
             assert!(matches!(error, LockError::Value { line: Some(4), .. }), "{error:?}");
         }
-        assert!(matches!(refusal(&good.replace("\"anthropics/skills\"", "\"a/../..\"")), LockError::Source { line: 6, .. }), "{:?}", refusal(&good.replace("\"anthropics/skills\"", "\"a/../..\"")));
-        assert!(matches!(refusal(&good.replace("version = 1", "version = ")), LockError::Syntax { line: 2, .. }));
+        assert!(
+            matches!(
+                refusal(&good.replace("\"anthropics/skills\"", "\"a/../..\"")),
+                LockError::Source { line: 6, .. }
+            ),
+            "{:?}",
+            refusal(&good.replace("\"anthropics/skills\"", "\"a/../..\""))
+        );
+        assert!(matches!(
+            refusal(&good.replace("version = 1", "version = ")),
+            LockError::Syntax { line: 2, .. }
+        ));
         assert!(matches!(refusal(&"x".repeat((16 << 20) + 1)), LockError::TooLarge { .. }));
     }
 
-    proptest! {
-        #[test]
-        fn no_bytes_cause_a_panic(any in any::<String>(), at in 0..900_usize, len in 0..40_usize, put in "[\\x00-\\x7f]{0,8}") {
-            let _ = (Lock::parse(&any), Manifest::parse(&any), Manifest::validate(&format!("[skills]\n{any}")));
+    #[test]
+    fn no_bytes_cause_a_panic() {
+        proptest!(|(any in any::<String>(), at in 0..900_usize, len in 0..40_usize, put in "[\\x00-\\x7f]{0,8}")| {
+            let _ = (Lock::parse(&any), PackageManifest::parse(&any), PackageManifest::validate(&format!("[skills]\n{any}")));
             let good = text();
             let at = at.min(good.len());
             let end = (at + len).min(good.len());
@@ -523,7 +708,7 @@ mod a_lock_file_can_be_anybodys {
             if let Ok(lock) = Lock::parse(&changed) {
                 prop_assert_eq!(Lock::parse(&lock.to_string()).unwrap(), lock);
             }
-        }
+        });
     }
 
     #[test]
@@ -548,7 +733,7 @@ mod a_lock_file_can_be_anybodys {
 }
 
 mod a_lock_is_compared_with_its_manifest {
-    use prowess_packages::{Lock, Manifest};
+    use prowess_packages::{Lock, PackageManifest};
 
     use super::locked;
 
@@ -561,8 +746,9 @@ mod a_lock_is_compared_with_its_manifest {
             lock.insert(skill).unwrap();
         }
         let manifest = "[skills]\nsame = \"https://github.com/anthropics/skills\"\nmissing = \"a/b\"\npdf = { source = \"anthropics/skills#v2\", skill = \"forms\", copy = true }\ndocx = \"anthropics/skills\"\n";
-        let manifest: Manifest = manifest.parse().unwrap();
-        let said: Vec<String> = lock.differences(&manifest).iter().map(ToString::to_string).collect();
+        let manifest: PackageManifest = manifest.parse().unwrap();
+        let said: Vec<String> =
+            lock.differences(&manifest).iter().map(ToString::to_string).collect();
         assert_eq!(
             said,
             [
