@@ -45,18 +45,15 @@ pub use crate::{
         RegistryMatch,
     },
     foreign::{
-        Exported, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
+        ExportedFile, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
         ForeignSkill, HashCheck, HashError, LeftOut as ForeignLeftOut, export_apm_lock,
         export_apm_manifest, export_skills_lock, read_foreign, read_origin,
     },
     install::{
-        ExportedFile, ExportedSkill, FileChange, ForeignError, ForeignFormat, ForeignHash,
-        ForeignLock, ForeignSkill, HashCheck, HashError, InstallAction, InstallConflict,
-        InstallError, InstallOptions, InstallPlace, InstallPlan, InstallReport, InstallState,
-        InstalledChange, Installer, LeftOut, LocalEdits, MergeResult, MergedFile, PlannedStep,
-        RecoveredChange, RecoveryOutcome, TargetDirectory, TargetError, VerifiedTarget,
-        VerifyFault, export_apm_lock, export_apm_manifest, export_skills_lock, install_history,
-        read_foreign, read_origin, target_directories, verify,
+        FileChange, InstallAction, InstallConflict, InstallError, InstallOptions, InstallPlace,
+        InstallPlan, InstallReport, InstallState, InstalledChange, Installer, LocalEdits,
+        MergeResult, MergedFile, PlannedStep, RecoveredChange, RecoveryOutcome, TargetDirectory,
+        TargetError, VerifiedTarget, VerifyFault, install_history, target_directories, verify,
     },
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
     manifest::{

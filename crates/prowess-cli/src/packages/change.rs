@@ -15,7 +15,7 @@ use std::{
 use anyhow::Result;
 use prowess_packages::{
     FetchedTree, FileChange, InstallAction, InstallConflict, InstallError, InstallOptions,
-    InstallPlan, InstallReport, Installer, LocalEdits, Lock, LockedSkill, Manifest, PackagedSkill,
+    InstallPlan, InstallReport, Installer, LocalEdits, Lock, LockedSkill, PackageManifest, PackagedSkill,
     PlannedStep, RecoveryOutcome, Signer, TargetDirectory, TargetForm, WantedSkill,
     target_directories,
 };
@@ -34,7 +34,7 @@ use crate::{
 pub(crate) struct Change<'s> {
     pub(crate) session: &'s PackageSession,
     /// The manifest as it will be.
-    pub(crate) manifest: Manifest,
+    pub(crate) manifest: PackageManifest,
     /// The lock as it is.
     pub(crate) lock: Lock,
     /// The skills as they will be, by name.

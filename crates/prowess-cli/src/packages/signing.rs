@@ -3,7 +3,7 @@
 use std::fs;
 
 use prowess_packages::{
-    ContentDigest, FetchedTree, Manifest, Signer, TreeFile, verify_signature,
+    ContentDigest, FetchedTree, PackageManifest, Signer, TreeFile, verify_signature,
 };
 
 use super::PackageSession;
@@ -39,7 +39,7 @@ fn required(
         format!("{} = {}\n", toml_text(&it.pattern), serde_json::json!(it.identities))
     });
     let text = format!("[packages.signers]\n{}", lines.collect::<String>());
-    let manifest = Manifest::parse(&text)
+    let manifest = PackageManifest::parse(&text)
         .map_err(|error| CliError::new(format!("`packages.signers` cannot be used: {error}")))?;
     let required = manifest.settings().required_signers(&tree.source).unwrap_or_default();
     required
