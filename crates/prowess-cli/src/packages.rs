@@ -47,7 +47,7 @@ use crate::{
     context, host,
     printer::{self, Printer},
     registries,
-    surroundings::surroundings,
+    surroundings::{absolute, real_path, surroundings},
     sys::{OwnDirectory, own_directory},
 };
 
@@ -315,7 +315,7 @@ pub(crate) fn resolve(path: &Path, base: &Path) -> PathBuf {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => base.join(path),
     };
-    crate::surroundings::absolute(&path).unwrap_or(path)
+    real_path(&absolute(&path).unwrap_or(path))
 }
 
 /// Returns the skills of a fetched source.
@@ -326,16 +326,20 @@ pub(crate) fn discover_in(tree: &FetchedTree) -> DiscoveredPackage {
 
 /// Writes the path of a source as a manifest has it: from its folder, or from the home.
 pub(crate) fn localize(source: &mut SkillSource, session: &PackageSession) {
-    let root = &session.place.root;
+    let root = real_path(&session.place.root);
     if let SourceKind::Folder(path) | SourceKind::File(path) = &mut source.kind {
-        let home = context::home();
-        let inside = path.strip_prefix(root).ok().map(|it| match it.as_os_str().is_empty() {
-            true => PathBuf::from("."),
-            false => Path::new(".").join(it),
-        });
-        let inside = inside.filter(|_| !session.place.is_global);
-        let at_home = || Some(Path::new("~").join(path.strip_prefix(home?).ok()?));
-        if let Some(short) = inside.or_else(at_home) {
+        let home = context::home().map(|it| real_path(&it));
+        let below = |folder: &Path, start: &str| {
+            let rest = path.strip_prefix(folder).ok()?;
+            let is_whole = rest.as_os_str().is_empty();
+            Some(if is_whole { PathBuf::from(start) } else { Path::new(start).join(rest) })
+        };
+        // A folder beside the project is there for others who have both.
+        let parent = root.parent().filter(|it| it.parent().is_some());
+        let own = (!session.place.is_global)
+            .then(|| below(&root, ".").or_else(|| below(parent?, "..")))
+            .flatten();
+        if let Some(short) = own.or_else(|| below(&home?, "~")) {
             *path = short;
         }
     }

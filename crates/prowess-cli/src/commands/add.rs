@@ -25,8 +25,8 @@ use crate::{
 /// Install skills from a repository, registry, archive or folder
 ///
 /// Fetches the source, shows what is in it and what `check` and `audit` find, and asks before it writes anything. The
-/// skills go where your clients look: one copy in `.agents/skills`, and links to it from the directories of clients that
-/// do not look there. `prowess.toml` says what is installed from where, and `prowess.lock` exactly which version, so that
+/// skills go where your clients look: into one directory if all of them read it, and links to it from others, so that there is
+/// one copy. `prowess.toml` says what is installed from where, and `prowess.lock` exactly which version, so that
 /// others get the same with `prowess sync`. Nothing that a skill brings is run.
 ///
 /// A source is `owner/repo`, `owner/repo/path` or `owner/repo@skill`, each also with `#branch`; the URL of a repository or of
@@ -379,7 +379,10 @@ fn note_package(package: &Package, printer: &mut Printer) {
     let tree = &package.tree;
     let overlooked: Vec<&str> =
         package.found.skills.iter().filter(|it| it.overlooked).map(|it| &*it.name).collect();
-    print_left_out(&package.found.findings, &overlooked, tree, printer);
+    // Who asks for a skill by name is told about others only on demand.
+    if package.names.is_empty() || printer.verbose {
+        print_left_out(&package.found.findings, &overlooked, tree, printer);
+    }
     for (name, source) in &package.found.elsewhere {
         if printer.verbose {
             printer.note(&format!("its plugin `{name}` is elsewhere: `{source}`"));
