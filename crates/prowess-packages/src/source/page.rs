@@ -182,8 +182,10 @@ impl<'u> Page<'u> {
 
     /// A URL of a repository without more: with `.git` or `git+`.
     fn plain(&self, is_git: bool) -> Option<Result<SkillSource, Refusal>> {
-        let ends = |it: &&str| it.ends_with(".git") || it.contains(".git@");
-        let end = self.parts.iter().position(|it| ends(it) && *it != ".git");
+        let end = self.parts.iter().position(|it| {
+            let name = it.split_once(".git@").map_or(it.strip_suffix(".git"), |it| Some(it.0));
+            name.is_some_and(|it| !it.is_empty())
+        });
         let empty = self.parts.iter().position(|it| it.is_empty());
         let end = match (end, is_git) {
             (Some(end), _) => end + 1,
@@ -218,12 +220,12 @@ impl<'u> Page<'u> {
         // The URL is kept as it was written, but for what is asked for of it.
         let mut url = self.url.clone();
         url.set_query(None);
-        let path = url.path().trim_start_matches('/').split('/').take(end);
+        let path = url.path().split('/').skip(1).take(end);
         let mut path: Vec<String> = path.map(str::to_owned).collect();
         if skill.is_some() {
             path[end - 1] = last.to_owned();
         }
-        url.set_path(&path.join("/"));
+        url.set_path(&format!("/{}", path.join("/")));
         let skills = match skill.map(|it| names(it, false)).transpose() {
             Ok(skills) => skills.unwrap_or_default(),
             Err(refusal) => return Some(Err(refusal)),
@@ -436,7 +438,10 @@ impl<'u> Page<'u> {
                 "write `https://dev.azure.com/organization/project/_git/repository`",
             ));
         };
-        let (name, skill) = name.split_once('@').map_or((*name, None), |it| (it.0, Some(it.1)));
+        let (name, skill) = match name.split_once('@') {
+            Some((before, skill)) if !before.is_empty() => (before, Some(skill)),
+            _ => (*name, None),
+        };
         let mut url = self.url.clone();
         url.set_query(None);
         let _ = url.set_username("");

@@ -2,4 +2,5 @@
 //! of its name.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod packaged_skills;
 mod sources;
