@@ -513,7 +513,7 @@ fn shorthand(text: &str, fragment: Option<Fragment>, form: &str) -> Result<Skill
     }
     let (owner, rest) = text.split_once('/').unwrap_or((text, ""));
     let (name, behind) = rest.find(['/', '@']).map_or((rest, ""), |at| rest.split_at(at));
-    let name = without_git(name);
+    let name = page::without_git(name);
     if owner.is_empty() || name.is_empty() {
         return Err(Refusal::new("the owner or the repository is empty", hint()));
     }
@@ -551,10 +551,6 @@ fn shorthand(text: &str, fragment: Option<Fragment>, form: &str) -> Result<Skill
         None => None,
     };
     git(format!("https://github.com/{owner}/{name}"), path, skills, fragment)
-}
-
-fn without_git(name: &str) -> &str {
-    page::without_git(name)
 }
 
 fn git(

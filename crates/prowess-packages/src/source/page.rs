@@ -152,7 +152,7 @@ impl<'u> Page<'u> {
                 )));
             }
             let url = format!("https://gist.github.com/{id}.git");
-            return Some(self.git(url, Behind::default()));
+            return Some(self.git(url, Behind::default(), None));
         }
         match known {
             KnownHost::GitHub => return Some(self.github("https://github.com")),
@@ -199,9 +199,8 @@ impl<'u> Page<'u> {
             )));
         }
         let (before, behind) = self.parts.split_at(end);
-        if let Some(first) = behind.first().filter(|it| !it.is_empty()) {
+        if behind.first().is_some_and(|it| !it.is_empty()) {
             let url = format!("{}/{}", self.origin(), before.join("/"));
-            let _ = first;
             return Some(Err(Refusal::new(
                 "a folder in a repository is behind `//`",
                 format!("write `{url}//{}`", behind.join("/")),
@@ -285,7 +284,7 @@ impl<'u> Page<'u> {
         };
         let is_public = origin == "https://github.com";
         let end = if is_public { "" } else { ".git" };
-        self.git_with(format!("{origin}/{owner}/{name}{end}"), page, skill)
+        self.git(format!("{origin}/{owner}/{name}{end}"), page, skill)
     }
 
     fn gitlab(&self, known: KnownHost) -> Result<SkillSource, Refusal> {
@@ -338,7 +337,7 @@ impl<'u> Page<'u> {
             }
             _ => Behind::default(),
         };
-        self.git_with(url, page, skill)
+        self.git(url, page, skill)
     }
 
     /// A page of Forgejo or Gitea, whose repository ends at this part.
@@ -388,7 +387,7 @@ impl<'u> Page<'u> {
             }
             _ => Behind::default(),
         };
-        self.git_with(url, page, skill)
+        self.git(url, page, skill)
     }
 
     fn bitbucket(&self) -> Result<SkillSource, Refusal> {
@@ -425,7 +424,7 @@ impl<'u> Page<'u> {
             }
             _ => Behind::default(),
         };
-        self.git_with(url, page, skill)
+        self.git(url, page, skill)
     }
 
     fn azure(&self) -> Result<SkillSource, Refusal> {
@@ -529,11 +528,7 @@ impl<'u> Page<'u> {
         Ok(SkillSource { kind: SourceKind::Download(url), skills: fragment.skills })
     }
 
-    fn git(&self, url: String, page: Behind<'_>) -> Result<SkillSource, Refusal> {
-        self.git_with(url, page, None)
-    }
-
-    fn git_with(
+    fn git(
         &self,
         url: String,
         page: Behind<'_>,
