@@ -480,7 +480,7 @@ mod plugins_say_what_they_bring {
 mod a_package_is_not_trusted {
     use proptest::{
         prelude::*,
-        test_runner::{Config, RngSeed},
+        test_runner::{Config, RngSeed, TestRunner},
     };
 
     use super::*;
@@ -603,19 +603,18 @@ mod a_package_is_not_trusted {
         })
     }
 
-    proptest! {
-        #![proptest_config(Config {
+    #[test]
+    fn no_manifest_breaks_it() {
+        let config = Config {
             cases: 100,
             failure_persistence: None,
             rng_seed: RngSeed::Fixed(20),
             ..Config::default()
-        })]
-        #[test]
-        fn no_manifest_breaks_it(
-            manifest in json(),
-            bytes in proptest::collection::vec(any::<u8>(), 0..60),
-        ) {
-            let text = format!(r#"{{"plugins": [{manifest}, {{"name": "p", "source": {manifest}}}]}}"#);
+        };
+        let bytes = proptest::collection::vec(any::<u8>(), 0..60);
+        let run = TestRunner::new(config).run(&(json(), bytes), |(manifest, bytes)| {
+            let text =
+                format!(r#"{{"plugins": [{manifest}, {{"name": "p", "source": {manifest}}}]}}"#);
             let package = Package::of(&["skills/a", "a/skills/b"])
                 .file(".claude-plugin/marketplace.json", text)
                 .file(".claude-plugin/plugin.json", manifest.to_string())
@@ -625,7 +624,11 @@ mod a_package_is_not_trusted {
                 .file("skills/c/SKILL.md", &bytes);
             let found = package.discover();
             prop_assert!(found.skills.iter().any(|it| it.path == "skills/a"));
-            prop_assert!(found.notes.iter().all(|it| !it.message.is_empty() && !it.hint.is_empty()));
-        }
+            prop_assert!(
+                found.notes.iter().all(|it| !it.message.is_empty() && !it.hint.is_empty())
+            );
+            Ok(())
+        });
+        run.unwrap_or_else(|error| panic!("{error}"));
     }
 }
