@@ -7,6 +7,7 @@ mod lock;
 mod fetching;
 mod hosts;
 mod install;
+mod packaged_skills;
 mod sources;
 #[cfg(unix)]
 mod ssh_server;
