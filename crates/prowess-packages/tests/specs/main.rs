@@ -2,4 +2,7 @@
 //! of its name.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod archives;
+mod package_cache;
+mod signatures;
 mod sources;
