@@ -94,11 +94,7 @@ fn link_all(skills: &[(PathBuf, Vec<TreeFile>)], to: &Path) -> Result<()> {
     Ok(())
 }
 
-fn place_all(
-    cache: &PackageCache,
-    skills: &[(PathBuf, Vec<TreeFile>)],
-    to: &Path,
-) -> Result<()> {
+fn place_all(cache: &PackageCache, skills: &[(PathBuf, Vec<TreeFile>)], to: &Path) -> Result<()> {
     let folders: Vec<PathBuf> = (0..skills.len()).map(|it| to.join(it.to_string())).collect();
     let wanted: Vec<(&[TreeFile], &Path)> = skills
         .iter()

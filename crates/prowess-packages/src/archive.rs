@@ -16,12 +16,12 @@ mod tar;
 mod zip;
 mod folder;
 
+pub use self::folder::{CopyError, copy_folder};
 pub(crate) use self::{
     folder::read_folder,
     path::check_path,
     tree::{Contents, Tree},
 };
-pub use self::folder::{CopyError, copy_folder};
 
 /// The formats that can be unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -140,7 +140,9 @@ impl ArchiveError {
         match self {
             Self::Damaged(_) => "download it again; if that does not help, tell its author",
             Self::TooLarge { .. } => "limits keep a small archive from filling the disk",
-            Self::Refused { .. } => "ask its author for an archive of plain files with portable names",
+            Self::Refused { .. } => {
+                "ask its author for an archive of plain files with portable names"
+            }
             Self::Write { .. } => "check the permissions and the free space",
         }
     }
@@ -208,11 +210,7 @@ pub fn unpack_with(
     if options.strip_wrapper {
         tree.strip_wrapper()?;
     }
-    Ok(Unpacked {
-        files: tree.files.into_values().collect(),
-        comment,
-        left_out: tree.left_out,
-    })
+    Ok(Unpacked { files: tree.files.into_values().collect(), comment, left_out: tree.left_out })
 }
 
 impl ArchiveLimits {

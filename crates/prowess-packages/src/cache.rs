@@ -253,10 +253,7 @@ impl PackageCache {
     }
 
     /// Writes many folders like [`place`](Self::place), all or none of them, and syncs them once.
-    pub fn place_all(
-        &self,
-        folders: &[(&[TreeFile], &Path)],
-    ) -> Result<Vec<Placing>, CacheError> {
+    pub fn place_all(&self, folders: &[(&[TreeFile], &Path)]) -> Result<Vec<Placing>, CacheError> {
         self.place_new(folders, false)
     }
 

@@ -70,7 +70,11 @@ fn made(kind: &str, entries: &str) -> Vec<u8> {
     python(&format!("show(make({kind:?}, {entries}))"))
 }
 
-fn unpacked(archive: &[u8], format: ArchiveFormat, world: &World) -> Result<Unpacked, ArchiveError> {
+fn unpacked(
+    archive: &[u8],
+    format: ArchiveFormat,
+    world: &World,
+) -> Result<Unpacked, ArchiveError> {
     unpacked_within(archive, format, world, &ArchiveLimits::default())
 }
 
@@ -190,10 +194,9 @@ mod an_archive_is_unpacked_as_it_was_packed {
 
     #[test]
     fn an_archive_of_git_tells_its_commit_and_loses_its_wrapper() {
-        let world = World::new().file("repository/skills/a/SKILL.md", "# a").file(
-            "repository/README.md",
-            "read me",
-        );
+        let world = World::new()
+            .file("repository/skills/a/SKILL.md", "# a")
+            .file("repository/README.md", "read me");
         let git = |arguments: &[&str]| {
             let ran = Command::new("git")
                 .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
@@ -209,9 +212,11 @@ mod an_archive_is_unpacked_as_it_was_packed {
         git(&["add", "."]);
         git(&["commit", "-qm", "first"]);
         let commit = String::from_utf8(git(&["rev-parse", "HEAD"])).unwrap();
-        for (kind, format) in
-            [("tar.gz", ArchiveFormat::TarGz), ("zip", ArchiveFormat::Zip), ("tar", ArchiveFormat::Tar)]
-        {
+        for (kind, format) in [
+            ("tar.gz", ArchiveFormat::TarGz),
+            ("zip", ArchiveFormat::Zip),
+            ("tar", ArchiveFormat::Tar),
+        ] {
             let archive =
                 git(&["archive", "--prefix=repository-main/", &format!("--format={kind}"), "HEAD"]);
             let unpacked = repository(&archive, format, &world);
@@ -300,7 +305,8 @@ mod nothing_of_an_archive_is_outside_of_its_folder {
     #[test]
     fn a_path_that_leads_out_is_refused() {
         let world = World::new();
-        for name in ["../x", "/x", "a/../../x", "a/..", "..", "a\\..\\..\\x", "C:/x", "//x", "a//b"] {
+        for name in ["../x", "/x", "a/../../x", "a/..", "..", "a\\..\\..\\x", "C:/x", "//x", "a//b"]
+        {
             for (kind, format) in ALL {
                 let entries = format!("[('SKILL.md', b'', 0o644), ({name:?}, b'x', 0o644)]");
                 let result = unpacked(&made(kind, &entries), format, &world);
@@ -431,7 +437,10 @@ mod a_name_means_the_same_file_on_every_system {
                 let entries = format!("[({one:?}, b'', 0o644), ({other:?}, b'', 0o644)]");
                 let entries = entries.replace("\\u{", "\\u0").replace('}', "");
                 let reason = refused(unpacked(&made(kind, &entries), format, &world));
-                assert_eq!(reason, "a name that is there already, as it is or in another case or form");
+                assert_eq!(
+                    reason,
+                    "a name that is there already, as it is or in another case or form"
+                );
             }
         }
     }
@@ -487,7 +496,8 @@ mod a_name_means_the_same_file_on_every_system {
     #[test]
     fn in_a_repository_such_files_are_left_out_and_reported() {
         let world = World::new();
-        let entries = "[('r/SKILL.md', b'', 0o644), ('r/skill.MD', b'', 0o644), ('r/aux.c', b'', 0o644)]";
+        let entries =
+            "[('r/SKILL.md', b'', 0o644), ('r/skill.MD', b'', 0o644), ('r/aux.c', b'', 0o644)]";
         for (kind, format) in ALL {
             let unpacked = repository(&made(kind, entries), format, &world);
             assert_eq!(paths(&unpacked), ["SKILL.md"]);
@@ -514,7 +524,10 @@ mod an_archive_cannot_fill_the_disk {
     fn each_limit_holds_in_each_format() {
         let small = ArchiveLimits::default();
         let files = "[(f'{n}', b'12345678', 0o644) for n in range(20)]";
-        assert_eq!(limited(files, ArchiveLimits { files: 19, ..small }), ["19 files and folders"; 3]);
+        assert_eq!(
+            limited(files, ArchiveLimits { files: 19, ..small }),
+            ["19 files and folders"; 3]
+        );
         assert_eq!(limited(files, ArchiveLimits { unpacked: 159, ..small }), ["159 bytes"; 3]);
         assert_eq!(limited(files, ArchiveLimits { file: 7, ..small }), ["7 bytes in a file"; 3]);
         let packed = ArchiveLimits { packed: 50, ..small };
@@ -731,7 +744,9 @@ mod a_damaged_archive_is_not_half_a_package {
                        stat.S_IFLNK | 0o777), ('l/x', b'z' * 500, 0o644), ('.././x' * 5, b'', 0o644)]";
         let mut state = 2026_u64;
         let mut random = move |below: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as usize % below
         };
         let mut unpacked_some = 0;
@@ -753,9 +768,9 @@ mod a_damaged_archive_is_not_half_a_package {
                         }
                     }
                 }
-                let options = UnpackOptions { limits, leave_out: true, strip_wrapper: random(2) == 0 };
-                let result =
-                    unpack_with(Cursor::new(&changed), format, &options, &fresh(&world));
+                let options =
+                    UnpackOptions { limits, leave_out: true, strip_wrapper: random(2) == 0 };
+                let result = unpack_with(Cursor::new(&changed), format, &options, &fresh(&world));
                 assert_confined(&world);
                 if let Ok(it) = result {
                     unpacked_some += 1;
@@ -817,10 +832,8 @@ mod a_local_folder_is_copied_like_an_archive {
 
     #[test]
     fn a_copy_and_an_archive_of_the_same_folder_have_one_digest() {
-        let world = World::new()
-            .file("from/SKILL.md", "# a")
-            .file("from/b/c", "c")
-            .link("from/d", "b");
+        let world =
+            World::new().file("from/SKILL.md", "# a").file("from/b/c", "c").link("from/d", "b");
         let copied = copied(&world);
         let ran =
             Command::new("tar").args(["c", "from"]).current_dir(world.path(".")).output().unwrap();
@@ -888,7 +901,10 @@ mod a_skill_is_packed_the_same_everywhere {
     fn what_is_packed_unpacks_to_the_same_files_here_and_elsewhere() {
         let world = skill();
         for (format, list) in [
-            (ArchiveFormat::Zip, "zipfile.ZipFile(f).testzip(); names = zipfile.ZipFile(f).namelist()"),
+            (
+                ArchiveFormat::Zip,
+                "zipfile.ZipFile(f).testzip(); names = zipfile.ZipFile(f).namelist()",
+            ),
             (ArchiveFormat::TarGz, "names = tarfile.open(fileobj=f).getnames()"),
             (ArchiveFormat::Tar, "names = tarfile.open(fileobj=f).getnames()"),
         ] {
@@ -898,7 +914,10 @@ mod a_skill_is_packed_the_same_everywhere {
             assert_eq!(unpacked.files, packed.files);
             assert_eq!(packed.digest, ContentDigest::of(&unpacked.files));
             let long = format!("{}/x.txt", "long-name-".repeat(12));
-            assert_eq!(paths(&unpacked), ["SKILL.md", "link.md", &long, "references/é.md", "run.sh"]);
+            assert_eq!(
+                paths(&unpacked),
+                ["SKILL.md", "link.md", &long, "references/é.md", "run.sh"]
+            );
             assert!(unpacked.files[4].executable);
             world.write("packed", &packed.bytes);
             let path = world.path("packed");
@@ -911,9 +930,8 @@ mod a_skill_is_packed_the_same_everywhere {
 
     #[test]
     fn what_cannot_be_packed_is_an_error() {
-        let error = |world: &World, options: PackOptions| {
-            pack(&world.path("from"), &options).unwrap_err()
-        };
+        let error =
+            |world: &World, options: PackOptions| pack(&world.path("from"), &options).unwrap_err();
         let all = PackOptions::default();
         let no_skill = World::new().file("from/README.md", "");
         assert!(matches!(error(&no_skill, all), PackError::NoSkill(_)));

@@ -161,7 +161,7 @@ mod installed_files_are_hard_links_or_copies {
         let cache = cache(&world);
         let (files, _) = insert(&cache, &world.path("from"));
         let (other, _) = insert(&cache, &world.path("other"));
-        let paths: Vec<PathBuf> = (0..40).map(|it| world.path(&format!("skills/{it}"))).collect();
+        let paths: Vec<PathBuf> = (0..40).map(|it| world.path(format!("skills/{it}"))).collect();
         let mut folders: Vec<(&[TreeFile], &Path)> =
             paths.iter().map(|it| (&files[..], it.as_path())).collect();
         let last = world.path("skills/last");
@@ -294,10 +294,12 @@ mod several_processes_use_one_cache {
     fn the_same_package_can_be_inserted_by_many_at_once() {
         let world = skill();
         let folders: Vec<PathBuf> = thread::scope(|scope| {
-            let work = || (0..10).map(|_| insert(&cache(&world), &world.path("from")).1).last();
+            let insert = || insert(&cache(&world), &world.path("from")).1;
+            let work = || (0..10).map(|_| insert()).collect::<Vec<_>>();
             let all: Vec<_> = (0..8).map(|_| scope.spawn(work)).collect();
-            all.into_iter().map(|it| it.join().unwrap().unwrap()).collect()
+            all.into_iter().flat_map(|it| it.join().unwrap()).collect()
         });
+        assert_eq!(folders.len(), 80);
         assert!(folders.iter().all(|it| it == &folders[0]));
         let cache = cache(&world);
         assert_eq!(cache.size().unwrap().files, 4);

@@ -26,7 +26,7 @@ RWRTY0IyAAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8AAAIAAAAAAAAAAEAAAAAArer1ToqD
 ";
 /// A key that asks for more memory than there is.
 const EXPENSIVE: &str = "untrusted comment: minisign encrypted secret key
-RWRTY0IyAAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8AAAAAAAAAEAAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+RWRTY0IyAAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8AAAAAAAAAEAAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
 ";
 const OTHER_PUBLIC: &str = "RWRPn7Ir+HB9sBrxXqIh6gxZIzOMI2nL0Cirf2gJM+HluhjwLhN5NJgN";
 
@@ -71,12 +71,18 @@ mod a_signer_is_a_text {
     fn a_star_allows_every_tag_of_a_workflow() {
         let signer = |it: &str| format!("sigstore:{it}").parse::<Signer>().unwrap();
         let policy = signer("https://i#https://github.com/o/r/.github/workflows/x.yml@*");
-        let at = |tag: &str| signer(&format!("https://i#https://github.com/o/r/.github/workflows/x.yml@{tag}"));
+        let at = |tag: &str| {
+            signer(&format!("https://i#https://github.com/o/r/.github/workflows/x.yml@{tag}"))
+        };
         assert!(policy.allows(&at("refs/tags/v1")));
         assert!(at("refs/tags/v1").allows(&at("refs/tags/v1")));
         assert!(!at("refs/tags/v1").allows(&at("refs/tags/v2")));
-        assert!(!policy.allows(&signer("https://i#https://github.com/o/r2/.github/workflows/x.yml@x")));
-        assert!(!policy.allows(&signer("https://j#https://github.com/o/r/.github/workflows/x.yml@x")));
+        assert!(
+            !policy.allows(&signer("https://i#https://github.com/o/r2/.github/workflows/x.yml@x"))
+        );
+        assert!(
+            !policy.allows(&signer("https://j#https://github.com/o/r/.github/workflows/x.yml@x"))
+        );
         assert!(!policy.allows(&super::signer(PUBLIC)));
     }
 }
@@ -265,9 +271,8 @@ mod a_bundle_of_sigstore_is_verified_without_a_network {
     #[test]
     #[cfg_attr(not(feature = "sigstore"), ignore = "needs the feature `sigstore`")]
     fn only_an_allowed_identity_is_accepted() {
-        let verify = |allowed: &str| {
-            verify_signature(PACKAGE, PACKAGE_BUNDLE, &[allowed.parse().unwrap()])
-        };
+        let verify =
+            |allowed: &str| verify_signature(PACKAGE, PACKAGE_BUNDLE, &[allowed.parse().unwrap()]);
         assert!(verify(&format!("sigstore:{ISSUER}#{WORKFLOW}*")).is_ok());
         for other in [
             format!("sigstore:{ISSUER}#{WORKFLOW}refs/tags/v1"),
@@ -318,7 +323,9 @@ mod a_bundle_of_sigstore_is_verified_without_a_network {
                 map.iter().for_each(|(key, it)| texts(it, format!("{place}/{key}"), found));
             }
             serde_json::Value::Array(list) => {
-                list.iter().enumerate().for_each(|(at, it)| texts(it, format!("{place}/{at}"), found));
+                list.iter()
+                    .enumerate()
+                    .for_each(|(at, it)| texts(it, format!("{place}/{at}"), found));
             }
             serde_json::Value::String(text) if text.len() > 12 && text.is_ascii() => {
                 found.push(place);
