@@ -8,6 +8,9 @@ mod fetching;
 mod hosts;
 mod install;
 mod packaged_skills;
+mod archives;
+mod package_cache;
+mod signatures;
 mod sources;
 #[cfg(unix)]
 mod ssh_server;
