@@ -31,7 +31,7 @@ pub use crate::{
     archive::{ArchiveError, ArchiveFormat, ArchiveLimits, unpack},
     cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
-    discover::{DiscoveredPackage, PackagedSkill, discover},
+    discover::{DiscoveredPackage, PackageNote, PackagedSkill, discover},
     foreign::{
         ExportedFile, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
         ForeignSkill, HashCheck, HashError, LeftOut, export_apm_lock, export_apm_manifest,

@@ -102,43 +102,32 @@ impl Fragment {
 
 /// Reads a path that begins like one.
 fn local(text: &str) -> Result<Option<SkillSource>, Refusal> {
+    let (path, skills) = match text.rsplit_once("#@") {
+        Some((path, skills)) => (path, Some(skills)),
+        None => (text, None),
+    };
     let is_drive =
-        matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
-    let is_dotted =
-        |it: &str| matches!(it, "." | "..") || it.starts_with("./") || it.starts_with("../");
+        matches!(path.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
+    let is_dotted = matches!(path, "." | "..") || path.starts_with("./") || path.starts_with("../");
     // Windows writes it with backslashes, but it is to be read everywhere.
-    let is_backward =
-        text.starts_with(".\\") || text.starts_with("..\\") || text.starts_with("~\\");
-    if text.starts_with("\\\\") || text.starts_with("//") {
+    let is_backward = [".\\", "..\\", "~\\"].iter().any(|it| path.starts_with(it));
+    if path.starts_with("\\\\") || path.starts_with("//") {
         return Err(Refusal::new(
             "folders of other machines are not opened",
             "copy it to this machine, or map it to a drive",
         ));
     }
-    let is_home = text == "~" || text.starts_with("~/");
-    if text.starts_with('~') && !is_home && !is_backward {
+    let is_home = path == "~" || path.starts_with("~/");
+    if path.starts_with('~') && !is_home && !is_backward {
         return Err(Refusal::new(
             "only `~/` stands for a home directory",
             "write the whole path of the folder",
         ));
     }
-    let choice = |it: &str| {
-        it.starts_with(['.', '~'])
-            && it.split("#@").next().is_some_and(|it| matches!(it, "." | ".." | "~"))
-    };
-    let is_local = text.starts_with('/')
-        || is_drive
-        || is_dotted(text)
-        || is_backward
-        || is_home
-        || choice(text);
-    if !is_local {
+    if !(path.starts_with('/') || is_drive || is_dotted || is_backward || is_home) {
         return Ok(None);
     }
-    let (path, skills) = match text.rsplit_once("#@") {
-        Some((path, skills)) => (path, names(skills, true)?),
-        None => (text, Vec::new()),
-    };
+    let skills = skills.map(|it| names(it, true)).transpose()?.unwrap_or_default();
     let path = if is_backward { path.replace('\\', "/") } else { path.to_owned() };
     let path = if is_drive { path } else { tidy(&path) };
     let kind = match page::is_download(&path) && !path.ends_with(['/', '\\']) {
@@ -159,7 +148,8 @@ fn tidy(path: &str) -> String {
         }
     }
     // A folder may be called like an archive.
-    let is_folder = path.ends_with('/') && page::is_download(path.trim_end_matches('/'));
+    let is_folder = (path.ends_with('/') || path.ends_with("/."))
+        && names.last().is_some_and(|it| page::is_download(it) || it.trim_end() != *it);
     let root = if is_absolute { "/" } else { "" };
     let end = if is_folder { "/" } else { "" };
     let tidy = format!("{root}{}{end}", names.join("/"));
@@ -223,6 +213,12 @@ fn by_scheme(
                 )
             })?;
             let registry = web_url(&format!("{scheme}://{registry}"))?;
+            if registry.query().is_some() || registry.path().contains("//") {
+                return Err(Refusal::new(
+                    "the URL of a registry has neither `?` nor `//`",
+                    format!("write `clawhub+{scheme}://host/name`"),
+                ));
+            }
             without_reference(clawhub(Some(registry), skill)?, fragment)
         }
         "ssh" | "git+ssh" | "ssh+git" => ssh(&format!("ssh://{rest}"), fragment),
@@ -369,6 +365,12 @@ fn plain_url(scheme: &str, rest: &str, fragment: Option<Fragment>) -> Result<Ski
 
 /// Reads `git@host:path`.
 fn scp_like(host: &str, rest: &str, fragment: Option<Fragment>) -> Result<SkillSource, Refusal> {
+    if rest.split('/').next().is_some_and(|it| it.contains('@') && it.contains(':')) {
+        return Err(Refusal::new(
+            "it contains a password, which the lock file would show",
+            "use a key, and leave the password out",
+        ));
+    }
     let (user, name) = host.rsplit_once('@').map_or(("", host), |it| it);
     let has_user = !user.is_empty();
     let is_fit = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_');
@@ -454,7 +456,7 @@ fn short_form(base: &str, fragment: Option<Fragment>) -> Result<SkillSource, Ref
         return page::parse(&format!("https://{base}"), fragment, false);
     }
     if rest.is_empty() {
-        return Err(one_word(base));
+        return Err(one_word(first));
     }
     // No owner on GitHub has a dot in its name.
     if first.contains('.') && !first.starts_with('.') {
@@ -577,7 +579,8 @@ fn clawhub_registry(rest: &str) -> Option<(&str, &str)> {
     let last = rest.rfind('/')?;
     let owner = rest[..last].rfind('/').filter(|at| rest[at + 1..].starts_with('@'));
     let at = owner.unwrap_or(last);
-    Some((&rest[..at], &rest[at + 1..])).filter(|it| !it.0.is_empty() && !it.1.is_empty())
+    Some((without_slash(&rest[..at]), &rest[at + 1..]))
+        .filter(|it| !it.0.is_empty() && !it.1.is_empty())
 }
 
 /// Reads `slug`, `slug@version`, `owner/slug` and `@owner/slug@version`.

@@ -144,24 +144,28 @@ impl<'u> Page<'u> {
             return Some(self.download());
         }
         if self.host == "gist.github.com" && self.url.port().is_none() {
-            return self.parts.last().map(|id| {
-                let url = format!("https://gist.github.com/{}.git", without_git(id));
-                self.git(url, Behind::default())
-            });
+            let id = self.parts.last().map(|it| without_git(it)).unwrap_or_default();
+            if !is_repository(id) {
+                return Some(Err(Refusal::new(
+                    "it has no name of a gist",
+                    "write `https://gist.github.com/owner/id`",
+                )));
+            }
+            let url = format!("https://gist.github.com/{id}.git");
+            return Some(self.git(url, Behind::default()));
+        }
+        match known {
+            KnownHost::GitHub => return Some(self.github("https://github.com")),
+            KnownHost::GitLab => return Some(self.gitlab(known)),
+            KnownHost::Forgejo => return Some(self.forgejo(2, known)),
+            KnownHost::Bitbucket => return Some(self.bitbucket()),
+            KnownHost::Azure | KnownHost::Other => {}
         }
         if self.parts.contains(&"_git") {
             return Some(self.azure());
         }
-        if known == KnownHost::GitLab
-            || self.parts.windows(2).any(|it| it[0] == "-" && is_page(it[1]))
-        {
+        if self.parts.windows(2).any(|it| it[0] == "-" && is_page(it[1])) {
             return Some(self.gitlab(known));
-        }
-        match known {
-            KnownHost::GitHub => return Some(self.github("https://github.com")),
-            KnownHost::Forgejo => return Some(self.forgejo(2, known)),
-            KnownHost::Bitbucket => return Some(self.bitbucket()),
-            _ => {}
         }
         let kind = self
             .parts
@@ -425,7 +429,8 @@ impl<'u> Page<'u> {
     fn azure(&self) -> Result<SkillSource, Refusal> {
         let at = self.parts.iter().position(|it| *it == "_git").unwrap_or_default();
         let name = self.parts.get(at + 1).filter(|it| !it.is_empty());
-        let Some(name) = name.filter(|_| at > 0) else {
+        let has_owner = self.parts[..at].iter().any(|it| !it.is_empty());
+        let Some(name) = name.filter(|_| has_owner) else {
             return Err(Refusal::new(
                 "it has no repository behind `_git`",
                 "write `https://dev.azure.com/organization/project/_git/repository`",
