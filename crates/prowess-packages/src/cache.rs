@@ -158,6 +158,8 @@ impl FetchedTree {
             reference: None,
             version: None,
             published: None,
+            notes: Vec::new(),
+            warning: None,
         }
     }
 }

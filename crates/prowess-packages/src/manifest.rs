@@ -207,3 +207,12 @@ pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
     let column = before[start..].iter().filter(|it| **it & 0xc0 != 0x80).count() + 1;
     (line, column)
 }
+
+/// Returns the first and the last line with a marker of a merge conflict.
+pub(crate) fn conflict(text: &str) -> Option<(usize, usize)> {
+    let markers = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
+    let is_marker = |it: &&str| markers.iter().any(|marker| it.starts_with(marker));
+    let mut lines = text.lines().enumerate().filter(|it| is_marker(&it.1)).map(|it| it.0 + 1);
+    let first = lines.next()?;
+    Some((first, lines.last().unwrap_or(first)))
+}

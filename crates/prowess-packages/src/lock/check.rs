@@ -114,8 +114,12 @@ pub(super) fn targets_among<'s>(
 fn overlap(one: &str, other: &str) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     if short.is_ascii() && long.is_ascii() {
-        let is_end = matches!(long.as_bytes().get(short.len()), None | Some(b'/'));
-        return is_end && long.as_bytes()[..short.len()].eq_ignore_ascii_case(short.as_bytes());
+        let (short, long) = (short.as_bytes(), long.as_bytes());
+        // Their last letters differ sooner than their first ones.
+        return matches!(long.get(short.len()), None | Some(b'/'))
+            && short.last().map(u8::to_ascii_lowercase)
+                == short.len().checked_sub(1).map(|it| long[it].to_ascii_lowercase())
+            && long[..short.len()].eq_ignore_ascii_case(short);
     }
     let (short, long) = (folded(short) + "/", folded(long) + "/");
     short.starts_with(&long) || long.starts_with(&short)

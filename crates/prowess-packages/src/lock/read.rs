@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     digest::TreeFile,
-    manifest::{MAX_FILE, MAX_SKILLS, position},
+    manifest::{MAX_FILE, MAX_SKILLS, conflict, position},
     source::SkillSource,
 };
 
@@ -85,16 +85,6 @@ pub(super) fn read_toml(text: &str) -> Result<Lock, LockError> {
     }
     check::targets(lock.skills.iter())?;
     Ok(lock)
-}
-
-/// Returns the first and the last line with a marker of a merge conflict.
-fn conflict(text: &str) -> Option<(usize, usize)> {
-    // A line of a lock never begins with these.
-    let markers = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
-    let is_marker = |it: &&str| markers.iter().any(|marker| it.starts_with(marker));
-    let mut lines = text.lines().enumerate().filter(|it| is_marker(&it.1)).map(|it| it.0 + 1);
-    let first = lines.next()?;
-    Some((first, lines.last().unwrap_or(first)))
 }
 
 fn line_starts(text: &str) -> Vec<usize> {

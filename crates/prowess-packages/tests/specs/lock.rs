@@ -163,6 +163,11 @@ mod a_mistake_in_a_manifest_is_shown_with_its_place {
     #[test]
     fn each_mistake_has_a_line_and_a_hint() {
         for (text, message, hint) in [
+            (
+                "[skills]\n<<<<<<< HEAD\na = \"a/b\"\n=======\nb = \"a/b\"\n>>>>>>> two\n",
+                "lines 2 to 6 have an unresolved merge conflict",
+                "both sides",
+            ),
             ("skills = 1\n", "line 1, column 1: `skills` must be a table", "[skills]"),
             (
                 "[skills]\n\npdf = 1\n",
