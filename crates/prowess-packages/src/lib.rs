@@ -39,7 +39,7 @@ pub use crate::{
     discover::{DiscoveredPackage, PackageNote, PackagedSkill, discover},
     fetch::{
         FetchCounts, FetchPackageError, FetchProgress, NewestVersion, PackageFetcher, Pin,
-        RegistryMatch,
+        RegistryMatch, SkillUpload, UploadError, UploadedSkill, publish_to_site,
     },
     lock::{InstallTarget, LOCK_FILE, Lock, LockedSkill, TargetForm},
     manifest::WantedSkill,

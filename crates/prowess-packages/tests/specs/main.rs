@@ -5,5 +5,5 @@
 mod fetching;
 mod hosts;
 mod sources;
-#[cfg(unix)]
 mod ssh_server;
+mod uploading;
