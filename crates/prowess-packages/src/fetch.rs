@@ -19,6 +19,7 @@ mod download;
 mod site;
 mod clawhub;
 mod npm;
+mod upload;
 
 use std::{
     ffi::OsString,
@@ -32,6 +33,7 @@ pub use self::{
     clawhub::RegistryMatch,
     error::FetchPackageError,
     progress::{FetchCounts, FetchProgress},
+    upload::{SkillUpload, UploadError, UploadedSkill, publish_to_site},
 };
 use self::{git_program::GitProgram, web::Web};
 use crate::{

@@ -42,7 +42,7 @@ pub use crate::{
     discover::{DiscoveredPackage, PackageNote, PackagedSkill, discover},
     fetch::{
         FetchCounts, FetchPackageError, FetchProgress, NewestVersion, PackageFetcher, Pin,
-        RegistryMatch,
+        RegistryMatch, SkillUpload, UploadError, UploadedSkill, publish_to_site,
     },
     foreign::{
         ExportedFile, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,

@@ -23,13 +23,13 @@ use crate::{
 };
 
 /// The most bytes of an index.
-const MAX_INDEX: u64 = 4 << 20;
+pub(super) const MAX_INDEX: u64 = 4 << 20;
 /// The most skills of an index.
 const MAX_SKILLS: usize = 10_000;
 /// How many requests wait for a site at the same time.
 const REQUESTS: usize = 6;
 /// The format of an index of version 0.2.0. It is a name and never requested.
-const VERSION_2: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
+pub(super) const VERSION_2: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
 
 /// The index of a site.
 #[derive(Debug)]
@@ -472,7 +472,7 @@ fn version(skills: &[SiteSkill]) -> Option<String> {
 }
 
 /// Whether a name is that of a skill: it becomes that of a folder.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-')
         && !name.starts_with('-')

@@ -172,7 +172,9 @@ impl Web {
         loop {
             let sent = self.follow(&request).await;
             let wait = match &sent {
-                Ok(response) if matches!(response.status, 429 | 502 | 503 | 504) => {
+                Ok(response) if matches!(response.status, 429 | 503) => response.retry_after(),
+                // It may have been done all the same.
+                Ok(response) if matches!(response.status, 502 | 504) && request.post.is_none() => {
                     response.retry_after()
                 }
                 Err(FetchPackageError::Unreachable { .. }) if request.post.is_none() => None,

@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     net::TcpListener,
-    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -23,7 +22,6 @@ pub(crate) struct SshServer {
 impl SshServer {
     pub(crate) fn start(folder: &Path) -> Self {
         fs::create_dir_all(folder).unwrap();
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
         for name in ["host", "user", "stranger"] {
             let key = folder.join(name);
             let made = Command::new("ssh-keygen")
