@@ -30,6 +30,8 @@ mod lock;
 mod foreign;
 mod install;
 
+#[doc(hidden)]
+pub use crate::install::InstallStep;
 pub use crate::{
     archive::{
         ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
@@ -61,5 +63,3 @@ pub use crate::{
     },
     source::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError},
 };
-#[doc(hidden)]
-pub use crate::install::InstallStep;

@@ -202,8 +202,9 @@ impl Installer {
             };
             let (at, record) = read.map_err(|it| unfinished((folder.path.clone(), it)))?;
             let recovered = match at {
-                DONE => finish(&self.disk, &folder, &state, &record)
-                    .map(|()| RecoveryOutcome::Finished),
+                DONE => {
+                    finish(&self.disk, &folder, &state, &record).map(|()| RecoveryOutcome::Finished)
+                }
                 _ => roll_back(&self.disk, &folder, &state, &record)
                     .map(|()| RecoveryOutcome::RolledBack),
             };
@@ -264,7 +265,11 @@ impl Installer {
 
     /// Undoes a change as a whole: folders, manifest and lock. It is refused if any of them has
     /// changed since.
-    pub fn undo(&self, id: &str, options: &InstallOptions<'_>) -> Result<InstalledChange, InstallError> {
+    pub fn undo(
+        &self,
+        id: &str,
+        options: &InstallOptions<'_>,
+    ) -> Result<InstalledChange, InstallError> {
         let (change, moves, files) = history::reverse(self, id)?;
         let run = Run { installer: self, options, undoes: Some(id.to_owned()) };
         run.change(&moves, |_| files)?;
@@ -305,8 +310,7 @@ impl Run<'_> {
         for (number, planned) in moves.iter().enumerate() {
             let is_put = planned.new != Content::Nothing;
             let is_held = planned.old != Seen::Absent;
-            let (draft, hold) =
-                (record.hidden_name('d', number), record.hidden_name('h', number));
+            let (draft, hold) = (record.hidden_name('d', number), record.hidden_name('h', number));
             record.moves.push(Move {
                 skill: planned.location.name.clone(),
                 directory: planned.location.directory.clone(),
@@ -424,8 +428,7 @@ impl Run<'_> {
             }
             let staged = self.check_cancelled().and_then(|()| {
                 let own = &record.moves[number];
-                let (Some(draft), Some(directory)) =
-                    (&own.draft, directories.get(&own.directory))
+                let (Some(draft), Some(directory)) = (&own.draft, directories.get(&own.directory))
                 else {
                     return Ok((Seen::Absent, false));
                 };
@@ -605,8 +608,7 @@ fn plan_file(
                 missing.push(name);
                 existing = above;
             }
-            let existing =
-                if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
+            let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
             let mut real = real_path(existing).map_err(failed)?;
             real.extend(missing.into_iter().rev());
             add_missing(&mut record.made, &real);

@@ -618,9 +618,9 @@ fn folded(name: &str) -> String {
 fn is_folder_name(name: &str) -> bool {
     const RESERVED: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
     let stem = name.split('.').next().unwrap_or_default().to_lowercase();
-    let is_numbered = ["com", "lpt"].iter().any(|it| {
-        stem.strip_prefix(it).is_some_and(|it| it.chars().count() == 1 && it != "0")
-    });
+    let is_numbered = ["com", "lpt"]
+        .iter()
+        .any(|it| stem.strip_prefix(it).is_some_and(|it| it.chars().count() == 1 && it != "0"));
     !name.is_empty()
         && name.len() <= 200
         && !name.starts_with(['.', ' '])
