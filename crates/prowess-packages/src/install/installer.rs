@@ -292,14 +292,18 @@ impl Run<'_> {
         moves: &[PlannedMove],
         files: impl FnOnce(&[usize]) -> Vec<FileChange>,
     ) -> Result<(Option<String>, Option<String>), InstallError> {
-        let mut files: Box<dyn FnOnce(&[usize]) -> Vec<FileChange>> = Box::new(files);
+        let (mut files, mut known) = (Some(files), None);
         if moves.is_empty() {
-            let listed = files(&[]);
+            let listed = files.take().map(|it| it(&[])).unwrap_or_default();
             if listed.iter().all(|it| it.before == it.after) {
                 return Ok((None, None));
             }
-            files = Box::new(|_| listed);
+            known = Some(listed);
         }
+        let files = |copies: &[usize]| match (known, files) {
+            (Some(known), _) => known,
+            (None, files) => files.map(|it| it(copies)).unwrap_or_default(),
+        };
         let (disk, place) = (&self.installer.disk, &self.installer.place);
         let failed = |it| InstallError::unchanged("write", place.state.join("packages"), it);
         let root = real_path(&place.root)
@@ -487,7 +491,7 @@ impl Run<'_> {
                 let tree = DiskTree { files: files.clone(), others: Vec::new() };
                 Ok((Seen::Folder(tree.fingerprint()), false))
             }
-            Content::Merged { tree, ours, theirs, .. } => {
+            Content::Merged { tree, ours, theirs } => {
                 disk.before(InstallStep::Create).map_err(failed)?;
                 // The cache links or copies what is unchanged; it may not be written in place.
                 let new = cache.folder_of(theirs);

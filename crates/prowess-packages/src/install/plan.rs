@@ -115,7 +115,6 @@ pub(super) enum Content {
     Merged {
         tree: MergedTree,
         ours: PathBuf,
-        fingerprint: String,
         theirs: Vec<TreeFile>,
     },
     /// A link, and what is put there where links do not work.
@@ -535,8 +534,8 @@ impl Planner<'_> {
             theirs: (theirs, their_folder.as_deref()),
         });
         let results = tree.results.clone();
-        let (ours, fingerprint) = (path.to_owned(), ours.fingerprint());
-        (Content::Merged { tree, ours, fingerprint, theirs: theirs.to_owned() }, results)
+        let (ours, theirs) = (path.to_owned(), theirs.to_owned());
+        (Content::Merged { tree, ours, theirs }, results)
     }
 
     fn step(

@@ -405,7 +405,7 @@ mod what_was_not_installed_is_never_touched {
         );
         let wanted = bed.skill("pdf", "1", &["codex", "claude-code"]);
         for edits in [LocalEdits::Refuse, LocalEdits::SetAside] {
-            let conflicts = bed.conflicts(&[wanted.clone()], edits);
+            let conflicts = bed.conflicts(std::slice::from_ref(&wanted), edits);
             assert!(matches!(conflicts[..], [InstallConflict::Occupied { what: "a link", .. }]));
         }
         assert_eq!(bed.text("own/pdf/SKILL.md"), "mine");
@@ -506,7 +506,7 @@ mod what_was_not_installed_is_never_touched {
         }
         // A folder of somebody else is one that was changed.
         let skill = bed.skill("pdf", "1", &["codex"]);
-        let plan = installer.plan(&[skill.clone()], Vec::new(), LocalEdits::Refuse);
+        let plan = installer.plan(std::slice::from_ref(&skill), Vec::new(), LocalEdits::Refuse);
         let Err(InstallError::Conflicts(conflicts)) = plan else { panic!() };
         assert!(matches!(conflicts[..], [InstallConflict::Changed { .. }]), "{conflicts:?}");
         // Names that lead elsewhere are none.
@@ -798,7 +798,7 @@ mod a_skill_is_removed_from_one_client_and_stays_for_others {
     fn what_is_the_same_already_is_taken_over() {
         let bed = Bed::new();
         let wanted = bed.skill("pdf", "1", &["codex", "claude-code"]);
-        bed.install(&[wanted.clone()]).unwrap();
+        bed.install(std::slice::from_ref(&wanted)).unwrap();
         fs::remove_file(bed.path(LOCK_FILE)).unwrap();
         let report = bed.install(&[wanted]).unwrap();
         assert!(report.steps.iter().all(|it| it.action == InstallAction::Keep));
@@ -928,9 +928,9 @@ mod a_change_is_whole_or_not_made {
                     assert_eq!(finished, is_new, "{at}: {recovered:?}");
                 }
                 if is_new {
-                    news += 1
+                    news += 1;
                 } else {
-                    olds += 1
+                    olds += 1;
                 }
                 if !is_new {
                     change(&next, &bed.place, &bed.cache).unwrap();
@@ -1046,7 +1046,7 @@ mod a_change_is_whole_or_not_made {
     }
 
     /// Kills processes while they install, and checks what the next one finds.
-    fn kill(rounds: usize) {
+    fn kill(rounds: usize) -> [usize; 3] {
         let test =
             "install::a_change_is_whole_or_not_made::killing_processes_at_random_loses_nothing";
         let root = tempfile::tempdir().unwrap();
@@ -1092,9 +1092,9 @@ mod a_change_is_whole_or_not_made {
             let faults = verify(&place, &self::lock(&place));
             assert!(faults.iter().all(|it| it.faults.is_empty()), "round {round}: {faults:?}");
         }
-        println!("{killed} were killed, {finished} ended, {repaired} changes were repaired");
         assert!(killed > rounds / 8 && finished > rounds / 8, "{killed} {finished}");
         assert!(repaired > 0, "no process was killed in the middle of a change");
+        [killed, finished, repaired]
     }
 
     #[test]
@@ -1113,7 +1113,8 @@ mod a_change_is_whole_or_not_made {
     #[test]
     #[cfg_attr(not(feature = "external"), ignore = "needs minutes")]
     fn killing_a_thousand_processes_loses_nothing() {
-        kill(1000);
+        let [killed, finished, repaired] = kill(1000);
+        println!("{killed} were killed, {finished} ended, {repaired} changes were repaired");
     }
 
     #[test]
