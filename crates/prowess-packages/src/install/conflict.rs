@@ -55,7 +55,9 @@ pub enum InstallConflict {
         other: String,
     },
     /// There is a folder whose name some systems do not tell apart.
-    #[error("`{path}` cannot be created beside `{existing}`: some systems do not tell their names apart")]
+    #[error(
+        "`{path}` cannot be created beside `{existing}`: some systems do not tell their names apart"
+    )]
     SimilarName {
         /// The skill.
         skill: String,
@@ -123,7 +125,10 @@ impl InstallConflict {
                 format!("rename `{existing}`, or install the package under another name")
             }
             Self::LinkOutside { link, .. } => {
-                format!("replace the link `{}` by a folder, or choose other clients", link.display())
+                format!(
+                    "replace the link `{}` by a folder, or choose other clients",
+                    link.display()
+                )
             }
             Self::NotADirectory { path, .. } => {
                 format!("move `{}` away, or choose other clients", path.display())

@@ -96,7 +96,9 @@ impl fmt::Display for InstallState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unchanged => "nothing has changed",
-            Self::Interrupted => "the next `prowess` command that installs takes back what was done",
+            Self::Interrupted => {
+                "the next `prowess` command that installs takes back what was done"
+            }
         })
     }
 }

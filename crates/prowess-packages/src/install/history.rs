@@ -114,7 +114,9 @@ pub(super) fn reverse(
 
 fn seen(directory: &Path, name: &str) -> Result<Option<Seen>, InstallError> {
     let opened = match Disk::default().open(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Some(Seen::Absent)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Some(Seen::Absent));
+        }
         opened => opened,
     };
     let seen = opened.and_then(|it| look(&it, name));

@@ -202,8 +202,9 @@ impl Installer {
             };
             let (at, record) = read.map_err(|it| unfinished((folder.path.clone(), it)))?;
             let recovered = match at {
-                DONE => finish(&self.disk, &folder, &state, &record)
-                    .map(|()| RecoveryOutcome::Finished),
+                DONE => {
+                    finish(&self.disk, &folder, &state, &record).map(|()| RecoveryOutcome::Finished)
+                }
                 _ => roll_back(&self.disk, &folder, &state, &record)
                     .map(|()| RecoveryOutcome::RolledBack),
             };
@@ -264,7 +265,11 @@ impl Installer {
 
     /// Undoes a change as a whole: folders, manifest and lock. It is refused if any of them has
     /// changed since.
-    pub fn undo(&self, id: &str, options: &InstallOptions<'_>) -> Result<InstalledChange, InstallError> {
+    pub fn undo(
+        &self,
+        id: &str,
+        options: &InstallOptions<'_>,
+    ) -> Result<InstalledChange, InstallError> {
         let (change, moves, files) = history::reverse(self, id)?;
         let run = Run { installer: self, options, undoes: Some(id.to_owned()) };
         run.change(&moves, |_| files)?;
@@ -287,14 +292,18 @@ impl Run<'_> {
         moves: &[PlannedMove],
         files: impl FnOnce(&[usize]) -> Vec<FileChange>,
     ) -> Result<(Option<String>, Option<String>), InstallError> {
-        let mut files: Box<dyn FnOnce(&[usize]) -> Vec<FileChange>> = Box::new(files);
+        let (mut files, mut known) = (Some(files), None);
         if moves.is_empty() {
-            let listed = files(&[]);
+            let listed = files.take().map(|it| it(&[])).unwrap_or_default();
             if listed.iter().all(|it| it.before == it.after) {
                 return Ok((None, None));
             }
-            files = Box::new(|_| listed);
+            known = Some(listed);
         }
+        let files = |copies: &[usize]| match (known, files) {
+            (Some(known), _) => known,
+            (None, files) => files.map(|it| it(copies)).unwrap_or_default(),
+        };
         let (disk, place) = (&self.installer.disk, &self.installer.place);
         let failed = |it| InstallError::unchanged("write", place.state.join("packages"), it);
         let root = real_path(&place.root)
@@ -305,8 +314,7 @@ impl Run<'_> {
         for (number, planned) in moves.iter().enumerate() {
             let is_put = planned.new != Content::Nothing;
             let is_held = planned.old != Seen::Absent;
-            let (draft, hold) =
-                (record.hidden_name('d', number), record.hidden_name('h', number));
+            let (draft, hold) = (record.hidden_name('d', number), record.hidden_name('h', number));
             record.moves.push(Move {
                 skill: planned.location.name.clone(),
                 directory: planned.location.directory.clone(),
@@ -424,8 +432,7 @@ impl Run<'_> {
             }
             let staged = self.check_cancelled().and_then(|()| {
                 let own = &record.moves[number];
-                let (Some(draft), Some(directory)) =
-                    (&own.draft, directories.get(&own.directory))
+                let (Some(draft), Some(directory)) = (&own.draft, directories.get(&own.directory))
                 else {
                     return Ok((Seen::Absent, false));
                 };
@@ -484,7 +491,7 @@ impl Run<'_> {
                 let tree = DiskTree { files: files.clone(), others: Vec::new() };
                 Ok((Seen::Folder(tree.fingerprint()), false))
             }
-            Content::Merged { tree, ours, theirs, .. } => {
+            Content::Merged { tree, ours, theirs } => {
                 disk.before(InstallStep::Create).map_err(failed)?;
                 // The cache links or copies what is unchanged; it may not be written in place.
                 let new = cache.folder_of(theirs);
@@ -605,8 +612,7 @@ fn plan_file(
                 missing.push(name);
                 existing = above;
             }
-            let existing =
-                if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
+            let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
             let mut real = real_path(existing).map_err(failed)?;
             real.extend(missing.into_iter().rev());
             add_missing(&mut record.made, &real);

@@ -36,6 +36,8 @@ const SKILL: &str = "skill";
 const ORIGIN: &str = "origin";
 /// What was replaced, in the folder of a change.
 const OLD: &str = "old";
+/// The ending of the draft of a file that is restored.
+const BACK: &str = "-back";
 /// The number of changes that can be undone.
 const MAX_CHANGES: usize = 20;
 /// The largest journal that is read.
@@ -184,12 +186,7 @@ impl ChangeFolder {
         self.path.join(name).is_file()
     }
 
-    pub(super) fn write(
-        &self,
-        disk: &Disk,
-        name: &str,
-        record: &ChangeRecord,
-    ) -> StepResult<()> {
+    pub(super) fn write(&self, disk: &Disk, name: &str, record: &ChangeRecord) -> StepResult<()> {
         let path = self.path.join(name);
         let bytes = serde_json::to_vec(record).map_err(io::Error::other).at(&path)?;
         disk.write(&path, &bytes).at(path)
@@ -317,6 +314,10 @@ pub(super) fn roll_back(
     state: &Path,
     record: &ChangeRecord,
 ) -> StepResult<()> {
+    if folder.has(DONE) {
+        // It is not certain that this is on the disk.
+        folder.advance(disk, DONE, MOVES)?;
+    }
     if folder.has(MOVES) {
         for file in record.files.iter().rev() {
             take_back_file(disk, file)?;
@@ -336,21 +337,25 @@ pub(super) fn roll_back(
         }
     }
     for file in &record.files {
-        let path = file.directory.join(&file.draft);
-        disk.remove_all(&path).at(path)?;
+        remove_drafts(disk, file)?;
     }
+    remove_made(disk, record)?;
+    folder.remove(disk)
+}
+
+/// Removes the directories that a change created, as far as they are empty.
+fn remove_made(disk: &Disk, record: &ChangeRecord) -> StepResult<()> {
     for made in record.made.iter().rev() {
         let (Some(parent), Some(name)) = (made.parent(), made.file_name()) else { continue };
         if let Ok(Some(parent)) = reopen(disk, parent) {
-            // It stays if somebody else put something there.
             match parent.remove_directory(disk, name) {
-                Err(error) if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty) => {}
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
                 Err(error) if is_gone(&error) => {}
                 removed => removed.at(made)?,
             }
         }
     }
-    folder.remove(disk)
+    Ok(())
 }
 
 fn take_back(
@@ -369,6 +374,13 @@ fn take_back(
     let is_held = is_there(&own.hold).at(&shown)?;
     let was_put = own.draft.is_some() && !is_there(&own.draft).at(&shown)?;
     let was_new = own.hold.is_none();
+    let mut trash = (record.time + (record.moves.len() + number) as u64..)
+        .map(|it| state.join(TRASH).join(format!("{it:020}-{}", own.name)))
+        .filter(|it| !it.exists());
+    let mut to_trash = |name: &str| {
+        let entry = trash.next().expect("numbers do not end");
+        put_in_trash(disk, &directory, name, &entry)
+    };
     // The draft is gone, so what has the name is the draft, or what the user made of it. If
     // something was held and is not any more, it is back already.
     if was_put
@@ -380,16 +392,17 @@ fn take_back(
             directory.rename(disk, &own.name, draft).at(&shown)?;
         } else {
             // The user changed it meanwhile, so it is kept.
-            let first = record.time + (record.moves.len() + number) as u64;
-            let mut entries =
-                (first..).map(|it| state.join(TRASH).join(format!("{it:020}-{}", own.name)));
-            let entry = entries.find(|it| !it.exists()).expect("numbers do not end");
-            put_in_trash(disk, &directory, &own.name, &entry)?;
+            to_trash(&own.name)?;
         }
         disk.sync(&directory).at(&shown)?;
     }
     if is_held && let Some(hold) = &own.hold {
-        directory.rename(disk, hold, &own.name).at(&shown)?;
+        match directory.kind(&own.name).at(&shown)? {
+            None => directory.rename(disk, hold, &own.name).at(&shown)?,
+            // The user put something else there, which stays.
+            Some(_) if own.saved.is_some() => to_trash(hold)?,
+            Some(_) => directory.remove_file(disk, hold).at(&shown)?,
+        }
         disk.sync(&directory).at(&shown)?;
     }
     Ok(())
@@ -410,24 +423,32 @@ fn take_back_file(disk: &Disk, file: &FileMove) -> StepResult<()> {
         return Ok(());
     }
     match &file.before {
-        Some(before) => {
-            let draft = file.directory.join(&file.draft);
-            disk.remove_all(&draft).at(&draft)?;
-            write_beside(disk, &draft, before, &shown).at(&shown)?;
+        Some(_) if draft == file.before => {
             directory.replace(disk, &file.draft, &file.name).at(&shown)?;
+        }
+        Some(before) => {
+            // Another name: an unfinished one must not look like what somebody wrote.
+            let back = format!("{}{BACK}", file.draft);
+            let path = file.directory.join(&back);
+            disk.remove_all(&path).at(&path)?;
+            write_beside(disk, &path, before, &shown).at(&shown)?;
+            directory.replace(disk, &back, &file.name).at(&shown)?;
         }
         None => directory.remove_file(disk, &file.name).at(&shown)?,
     }
     disk.sync(&directory).at(&shown)
 }
 
+fn remove_drafts(disk: &Disk, file: &FileMove) -> StepResult<()> {
+    for draft in [file.draft.clone(), format!("{}{BACK}", file.draft)] {
+        let path = file.directory.join(draft);
+        disk.remove_all(&path).at(path)?;
+    }
+    Ok(())
+}
+
 /// Writes a draft of a file, with the permissions that the file has.
-pub(super) fn write_beside(
-    disk: &Disk,
-    draft: &Path,
-    bytes: &[u8],
-    file: &Path,
-) -> io::Result<()> {
+pub(super) fn write_beside(disk: &Disk, draft: &Path, bytes: &[u8], file: &Path) -> io::Result<()> {
     let permissions = match fs::metadata(file) {
         Ok(metadata) => Some(metadata.permissions()),
         Err(_) => None,
@@ -457,17 +478,17 @@ pub(super) fn finish(
     record: &ChangeRecord,
 ) -> StepResult<()> {
     for own in &record.moves {
-        let (Some(hold), Some(saved)) = (&own.hold, &own.saved) else { continue };
+        let Some(hold) = &own.hold else { continue };
         let Some(directory) = reopen(disk, &own.directory)? else { continue };
         let shown = own.directory.join(hold);
-        match directory.kind(hold).at(&shown)? {
-            None => {}
-            Some(EntryKind::Link(_)) => directory.remove_file(disk, hold).at(shown)?,
-            Some(_) if own.fate == Fate::Trash => {
+        match (directory.kind(hold).at(&shown)?, &own.saved) {
+            (Some(EntryKind::Link(_)), _) => directory.remove_file(disk, hold).at(shown)?,
+            (None, _) | (_, None) => {}
+            (Some(_), Some(saved)) if own.fate == Fate::Trash => {
                 let entry = saved.parent().unwrap_or(saved);
                 put_in_trash(disk, &directory, hold, entry)?;
             }
-            Some(_) => {
+            (Some(_), Some(saved)) => {
                 let parent = saved.parent().unwrap_or(saved);
                 disk.create_private_directory(parent).at(parent)?;
                 disk.move_across(&shown, saved).at(saved)?;
@@ -475,16 +496,17 @@ pub(super) fn finish(
         }
     }
     for file in &record.files {
-        let draft = file.directory.join(&file.draft);
-        disk.remove_all(&draft).at(draft)?;
+        remove_drafts(disk, file)?;
     }
     match &record.undoes {
         // An undone change and its undoing are both gone.
         Some(undone) => {
             let undone = folder.path.with_file_name(undone);
-            if let Ok(record) = (ChangeFolder { path: undone.clone(), id: String::new() }).read(RECORD)
+            if let Ok(record) =
+                (ChangeFolder { path: undone.clone(), id: String::new() }).read(RECORD)
             {
                 discard_restored(disk, state, &record)?;
+                remove_made(disk, &record)?;
             }
             disk.remove_all(&undone).at(undone)?;
             folder.remove(disk)

@@ -203,10 +203,8 @@ struct Hunk {
 pub(super) fn merge_lines(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let [base_lines, our_lines, their_lines] =
         [base, ours, theirs].map(|it| it.split_inclusive('\n').collect::<Vec<&str>>());
-    let (mut own, mut new) = (
-        hunks(base, ours).into_iter().peekable(),
-        hunks(base, theirs).into_iter().peekable(),
-    );
+    let (mut own, mut new) =
+        (hunks(base, ours).into_iter().peekable(), hunks(base, theirs).into_iter().peekable());
     let mut merged = String::new();
     let mut at = 0;
     loop {

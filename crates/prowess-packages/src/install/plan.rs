@@ -115,7 +115,6 @@ pub(super) enum Content {
     Merged {
         tree: MergedTree,
         ours: PathBuf,
-        fingerprint: String,
         theirs: Vec<TreeFile>,
     },
     /// A link, and what is put there where links do not work.
@@ -535,8 +534,8 @@ impl Planner<'_> {
             theirs: (theirs, their_folder.as_deref()),
         });
         let results = tree.results.clone();
-        let (ours, fingerprint) = (path.to_owned(), ours.fingerprint());
-        (Content::Merged { tree, ours, fingerprint, theirs: theirs.to_owned() }, results)
+        let (ours, theirs) = (path.to_owned(), theirs.to_owned());
+        (Content::Merged { tree, ours, theirs }, results)
     }
 
     fn step(
@@ -618,9 +617,9 @@ fn folded(name: &str) -> String {
 fn is_folder_name(name: &str) -> bool {
     const RESERVED: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
     let stem = name.split('.').next().unwrap_or_default().to_lowercase();
-    let is_numbered = ["com", "lpt"].iter().any(|it| {
-        stem.strip_prefix(it).is_some_and(|it| it.chars().count() == 1 && it != "0")
-    });
+    let is_numbered = ["com", "lpt"]
+        .iter()
+        .any(|it| stem.strip_prefix(it).is_some_and(|it| it.chars().count() == 1 && it != "0"));
     !name.is_empty()
         && name.len() <= 200
         && !name.starts_with(['.', ' '])

@@ -125,6 +125,8 @@ fn is_shared(directory: &str) -> bool {
 /// A directory that can be chosen, with the clients that read it, as their numbers.
 struct Candidate {
     path: String,
+    /// Every path by which clients know it.
+    paths: Vec<String>,
     real: Option<PathBuf>,
     readers: BTreeSet<usize>,
 }
@@ -151,17 +153,20 @@ fn directories_of(
                 Err(LocationError::LinkOutside(_) | LocationError::NotADirectory(_)) => None,
                 Err(_) => Some(directory),
             };
-            let is_same = |it: &&mut Candidate| {
-                it.path == path || real.is_some() && it.real == real
-            };
+            let is_same =
+                |it: &&mut Candidate| it.path == path || real.is_some() && it.real == real;
             match candidates.iter_mut().find(is_same) {
                 Some(known) => {
                     known.readers.insert(number);
                     if is_shared(&path) {
-                        known.path = path;
+                        known.path.clone_from(&path);
                     }
+                    known.paths.push(path);
                 }
-                None => candidates.push(Candidate { path, real, readers: [number].into() }),
+                None => {
+                    let (paths, readers) = (vec![path.clone()], [number].into());
+                    candidates.push(Candidate { path, paths, real, readers });
+                }
             }
         }
     }
@@ -169,25 +174,28 @@ fn directories_of(
     candidates.sort_by_key(|it| (!is_shared(&it.path), std::cmp::Reverse(it.readers.len())));
     let mut chosen = smallest_cover(&candidates, clients.len());
     chosen.sort_unstable();
-    let chosen = chosen.into_iter().map(|it| &candidates[it]);
-    let mut directories: Vec<TargetDirectory> = chosen
-        .map(|it| TargetDirectory {
-            path: it.path.clone(),
-            form: TargetForm::Folder,
-            clients: it.readers.iter().map(|it| clients[*it]).collect(),
+    let chosen: Vec<&Candidate> = chosen.into_iter().map(|it| &candidates[it]).collect();
+    // The directory in which each client looks first.
+    let first: Vec<Option<usize>> = clients
+        .iter()
+        .map(|client| {
+            let mut own = options(place, client).into_iter();
+            own.find_map(|(path, _)| chosen.iter().position(|it| it.paths.contains(&path)))
         })
         .collect();
-    let mut served: BTreeSet<&str> =
-        directories.iter().take(1).flat_map(|it| &it.clients).map(|it| it.name).collect();
-    for directory in directories.iter_mut().skip(1) {
-        let mut rely = directory.clients.iter().filter(|it| !served.contains(it.name));
-        if !copy && rely.all(|it| it.follows_links(place.in_project)) {
-            directory.form = TargetForm::Link;
-        } else {
-            served.extend(directory.clients.iter().map(|it| it.name));
+    let form = |number: usize| {
+        let mut rely = (0..clients.len()).filter(|it| first[*it] == Some(number));
+        match number > 0 && !copy && rely.all(|it| clients[it].follows_links(place.in_project)) {
+            true => TargetForm::Link,
+            false => TargetForm::Folder,
         }
-    }
-    directories
+    };
+    let directories = chosen.iter().enumerate().map(|(number, it)| TargetDirectory {
+        path: it.path.clone(),
+        form: form(number),
+        clients: it.readers.iter().map(|it| clients[*it]).collect(),
+    });
+    directories.collect()
 }
 
 /// Returns the smallest set of candidates that reaches all clients; of several the one with the

@@ -168,7 +168,10 @@ fn change(
 
 fn files(place: &InstallPlace, skills: &[LockedSkill]) -> Vec<FileChange> {
     let mut lock = Lock::default();
-    let mut manifest = "# mine\n[skills]\n".to_owned();
+    let mut manifest = String::new();
+    let before = fs::read_to_string(place.root.join("prowess.toml")).unwrap_or_default();
+    manifest.extend(before.split_inclusive('\n').filter(|it| it.starts_with('#')));
+    manifest.push_str("[skills]\n");
     for skill in skills {
         lock.insert(skill.clone()).unwrap();
         manifest.push_str(&format!("{} = \"{}\"\n", skill.name, skill.source));
@@ -195,8 +198,10 @@ fn everything(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             } else if path.is_dir() {
                 all.insert(format!("{name}/"), Vec::new());
                 folders.push(path);
-            } else {
+            } else if path.is_file() {
                 all.insert(name, fs::read(&path).unwrap());
+            } else {
+                all.insert(name, b"special".to_vec());
             }
         }
     }
@@ -260,7 +265,8 @@ mod the_fewest_directories_that_clients_read {
         let installer = Installer::open_with_steps(&bed.place, &bed.cache, move |step| {
             let is_link = step == InstallStep::Create
                 && fs::read_dir(&failing).is_ok_and(|it| it.count() == 0)
-                && fs::read_dir(failing.join("../../.agents/skills")).is_ok_and(|it| it.count() > 0)
+                && fs::read_dir(failing.join("../../.agents/skills"))
+                    .is_ok_and(|it| it.count() > 0)
                 && !failing.join("../tried").exists();
             if is_link {
                 fs::write(failing.join("../tried"), "").unwrap();
@@ -269,8 +275,7 @@ mod the_fewest_directories_that_clients_read {
             Ok(())
         })
         .unwrap();
-        let report =
-            change(&installer, &bed.place, &[wanted], LocalEdits::Refuse).unwrap();
+        let report = change(&installer, &bed.place, &[wanted], LocalEdits::Refuse).unwrap();
         assert!(bed.path(".claude/tried").exists());
         assert!(!path.join("pdf").is_symlink() && path.join("pdf/SKILL.md").is_file());
         assert!(report.steps.iter().all(|it| it.form == TargetForm::Folder));
@@ -281,7 +286,8 @@ mod the_fewest_directories_that_clients_read {
     /// Returns what the doctor says of the skills for clients, if it is not well.
     fn complaints(bed: &Bed, clients: &[&'static Client]) -> Vec<String> {
         let checkup = examine(clients, &bed.place.surroundings, &[]);
-        let mut complaints: Vec<String> = checkup.findings.iter().map(|it| it.message.clone()).collect();
+        let mut complaints: Vec<String> =
+            checkup.findings.iter().map(|it| it.message.clone()).collect();
         assert!(!checkup.skills.is_empty(), "nothing is found for {:?}", clients[0].name);
         for skill in &checkup.skills {
             for diagnosis in &skill.diagnoses {
@@ -399,7 +405,7 @@ mod what_was_not_installed_is_never_touched {
         );
         let wanted = bed.skill("pdf", "1", &["codex", "claude-code"]);
         for edits in [LocalEdits::Refuse, LocalEdits::SetAside] {
-            let conflicts = bed.conflicts(&[wanted.clone()], edits);
+            let conflicts = bed.conflicts(std::slice::from_ref(&wanted), edits);
             assert!(matches!(conflicts[..], [InstallConflict::Occupied { what: "a link", .. }]));
         }
         assert_eq!(bed.text("own/pdf/SKILL.md"), "mine");
@@ -500,7 +506,7 @@ mod what_was_not_installed_is_never_touched {
         }
         // A folder of somebody else is one that was changed.
         let skill = bed.skill("pdf", "1", &["codex"]);
-        let plan = installer.plan(&[skill.clone()], Vec::new(), LocalEdits::Refuse);
+        let plan = installer.plan(std::slice::from_ref(&skill), Vec::new(), LocalEdits::Refuse);
         let Err(InstallError::Conflicts(conflicts)) = plan else { panic!() };
         assert!(matches!(conflicts[..], [InstallConflict::Changed { .. }]), "{conflicts:?}");
         // Names that lead elsewhere are none.
@@ -548,7 +554,8 @@ mod what_was_not_installed_is_never_touched {
         };
         assert_eq!(existing, "Pdf");
         let bed = Bed::new();
-        let (one, mut other) = (bed.skill("pdf", "1", &["codex"]), bed.skill("two", "1", &["codex"]));
+        let (one, mut other) =
+            (bed.skill("pdf", "1", &["codex"]), bed.skill("two", "1", &["codex"]));
         other.name = "PDF".to_owned();
         other.targets[0].path = format!("{AGENTS}/PDF");
         let conflicts = bed.conflicts(&[one.clone(), other], LocalEdits::Refuse);
@@ -559,9 +566,11 @@ mod what_was_not_installed_is_never_touched {
 
     #[test]
     fn a_file_in_place_of_a_skill_stays() {
-        let bed = Bed::of(World::new().file(".agents/skills/pdf", "mine").pipe(".agents/skills/pipe"));
+        let bed =
+            Bed::of(World::new().file(".agents/skills/pdf", "mine").pipe(".agents/skills/pipe"));
         for name in ["pdf", "pipe"] {
-            let conflicts = bed.conflicts(&[bed.skill(name, "1", &["codex"])], LocalEdits::SetAside);
+            let conflicts =
+                bed.conflicts(&[bed.skill(name, "1", &["codex"])], LocalEdits::SetAside);
             assert!(matches!(conflicts[..], [InstallConflict::Occupied { .. }]));
         }
     }
@@ -630,6 +639,7 @@ mod local_edits_are_never_lost {
                 ("SKILL.md", MergeResult::Merged),
                 ("own.md", MergeResult::Kept),
                 ("references/more/own.md", MergeResult::Kept),
+                ("references/notes.md", MergeResult::StaysRemoved),
             ]
         );
         // The folder as it was can be brought back.
@@ -788,7 +798,7 @@ mod a_skill_is_removed_from_one_client_and_stays_for_others {
     fn what_is_the_same_already_is_taken_over() {
         let bed = Bed::new();
         let wanted = bed.skill("pdf", "1", &["codex", "claude-code"]);
-        bed.install(&[wanted.clone()]).unwrap();
+        bed.install(std::slice::from_ref(&wanted)).unwrap();
         fs::remove_file(bed.path(LOCK_FILE)).unwrap();
         let report = bed.install(&[wanted]).unwrap();
         assert!(report.steps.iter().all(|it| it.action == InstallAction::Keep));
@@ -829,7 +839,7 @@ mod a_change_is_whole_or_not_made {
         ("update", false, |installer, place, cache| {
             change(installer, place, &wanted(place, cache), LocalEdits::Merge).map(drop)
         }),
-        ("remove all", false, |installer, place, _| {
+        ("remove", false, |installer, place, _| {
             change(installer, place, &[], LocalEdits::SetAside).map(drop)
         }),
         ("undo", true, |installer, place, _| {
@@ -893,12 +903,13 @@ mod a_change_is_whole_or_not_made {
                 let bed = prepared(*after);
                 let count = AtomicUsize::new(0);
                 // A dead process does nothing any more, not even clean up.
-                let dying = Installer::open_with_steps(&bed.place, &bed.cache, move |_| {
-                    match count.fetch_add(1, Ordering::Relaxed) < last {
-                        true => Ok(()),
-                        false => Err(io::Error::other("dead")),
-                    }
-                });
+                let dying =
+                    Installer::open_with_steps(&bed.place, &bed.cache, move |_| {
+                        match count.fetch_add(1, Ordering::Relaxed) < last {
+                            true => Ok(()),
+                            false => Err(io::Error::other("dead")),
+                        }
+                    });
                 let result = dying.and_then(|it| change(&it, &bed.place, &bed.cache));
                 assert_nothing_is_lost(&bed, &at);
                 let next = Installer::open(&bed.place, &bed.cache, &|| ()).unwrap();
@@ -916,7 +927,11 @@ mod a_change_is_whole_or_not_made {
                     let finished = recovered.outcome == RecoveryOutcome::Finished;
                     assert_eq!(finished, is_new, "{at}: {recovered:?}");
                 }
-                if is_new { news += 1 } else { olds += 1 }
+                if is_new {
+                    news += 1;
+                } else {
+                    olds += 1;
+                }
                 if !is_new {
                     change(&next, &bed.place, &bed.cache).unwrap();
                     assert_eq!(seen(&bed), new, "{at}");
@@ -967,12 +982,13 @@ mod a_change_is_whole_or_not_made {
                 let code = faults[number % faults.len()];
                 let bed = prepared(*after);
                 let count = AtomicUsize::new(0);
-                let faulty = Installer::open_with_steps(&bed.place, &bed.cache, move |_| {
-                    match count.fetch_add(1, Ordering::Relaxed) == number {
-                        true => Err(io::Error::from_raw_os_error(code)),
-                        false => Ok(()),
-                    }
-                });
+                let faulty =
+                    Installer::open_with_steps(&bed.place, &bed.cache, move |_| {
+                        match count.fetch_add(1, Ordering::Relaxed) == number {
+                            true => Err(io::Error::from_raw_os_error(code)),
+                            false => Ok(()),
+                        }
+                    });
                 let result = faulty.and_then(|it| change(&it, &bed.place, &bed.cache));
                 assert_nothing_is_lost(&bed, &at);
                 let now = seen(&bed);
@@ -1016,7 +1032,8 @@ mod a_change_is_whole_or_not_made {
 
     /// The versions between which the killed processes change.
     fn version(place: &InstallPlace, cache: &PackageCache, number: usize) -> Vec<LockedSkill> {
-        let clients: [&[&str]; 3] = [&["codex", "claude-code"], &["claude-code"], &["trae", "codex"]];
+        let clients: [&[&str]; 3] =
+            [&["codex", "claude-code"], &["claude-code"], &["trae", "codex"]];
         let names = ["one", "two", "three", "four", "five"];
         let names = names.iter().skip(number % 2).take(3 + number % 3);
         names
@@ -1029,8 +1046,9 @@ mod a_change_is_whole_or_not_made {
     }
 
     /// Kills processes while they install, and checks what the next one finds.
-    fn kill(rounds: usize) {
-        let test = "install::a_change_is_whole_or_not_made::killing_processes_at_random_loses_nothing";
+    fn kill(rounds: usize) -> [usize; 3] {
+        let test =
+            "install::a_change_is_whole_or_not_made::killing_processes_at_random_loses_nothing";
         let root = tempfile::tempdir().unwrap();
         let work = root.path().join("work");
         fs::create_dir_all(work.join(".agents/skills/mine")).unwrap();
@@ -1074,9 +1092,9 @@ mod a_change_is_whole_or_not_made {
             let faults = verify(&place, &self::lock(&place));
             assert!(faults.iter().all(|it| it.faults.is_empty()), "round {round}: {faults:?}");
         }
-        println!("{killed} were killed, {finished} ended, {repaired} changes were repaired");
         assert!(killed > rounds / 8 && finished > rounds / 8, "{killed} {finished}");
         assert!(repaired > 0, "no process was killed in the middle of a change");
+        [killed, finished, repaired]
     }
 
     #[test]
@@ -1095,7 +1113,8 @@ mod a_change_is_whole_or_not_made {
     #[test]
     #[cfg_attr(not(feature = "external"), ignore = "needs minutes")]
     fn killing_a_thousand_processes_loses_nothing() {
-        kill(1000);
+        let [killed, finished, repaired] = kill(1000);
+        println!("{killed} were killed, {finished} ended, {repaired} changes were repaired");
     }
 
     #[test]
@@ -1239,9 +1258,8 @@ mod a_change_is_whole_or_not_made {
             calls.fetch_add(1, Ordering::Relaxed);
             cancelled.store(true, Ordering::Relaxed);
         };
-        let plan = installer
-            .plan(&bed.lock(), wanted(&bed.place, &bed.cache), LocalEdits::Merge)
-            .unwrap();
+        let plan =
+            installer.plan(&bed.lock(), wanted(&bed.place, &bed.cache), LocalEdits::Merge).unwrap();
         let options = InstallOptions::new("update").with_progress(&report).with_cancel(&cancelled);
         let result = installer.apply(plan, &options, |it| files(&bed.place, it));
         assert!(matches!(result, Err(InstallError::Cancelled { .. })), "{result:?}");
@@ -1293,8 +1311,13 @@ mod a_change_is_whole_or_not_made {
 
     #[test]
     fn a_file_that_is_a_link_is_written_where_it_leads() {
-        let bed = Bed::of(World::new().file("dotfiles/prowess.toml", "").link("prowess.toml", "dotfiles/prowess.toml"));
-        fs::set_permissions(bed.path("dotfiles/prowess.toml"), fs::Permissions::from_mode(0o640)).unwrap();
+        let bed = Bed::of(
+            World::new()
+                .file("dotfiles/prowess.toml", "")
+                .link("prowess.toml", "dotfiles/prowess.toml"),
+        );
+        fs::set_permissions(bed.path("dotfiles/prowess.toml"), fs::Permissions::from_mode(0o640))
+            .unwrap();
         bed.install(&[bed.skill("pdf", "1", &["codex"])]).unwrap();
         assert!(bed.path("prowess.toml").is_symlink());
         assert!(bed.text("dotfiles/prowess.toml").contains("pdf = "));
@@ -1303,7 +1326,10 @@ mod a_change_is_whole_or_not_made {
     }
 
     #[test]
-    #[cfg_attr(not(feature = "external"), ignore = "needs to be run as root, to change users and mount")]
+    #[cfg_attr(
+        not(feature = "external"),
+        ignore = "needs to be run as root, to change users and mount"
+    )]
     fn a_full_disk_or_a_read_only_directory_leaves_what_was_there() {
         let test = "install::a_change_is_whole_or_not_made::a_full_disk_or_a_read_only_directory_leaves_what_was_there";
         if let Some(root) = std::env::var_os(KILLED) {
@@ -1323,22 +1349,32 @@ mod a_change_is_whole_or_not_made {
             );
             return;
         }
-        let mount = "mount -t tmpfs -o size=200k small \"$1/work\"; cp -a \"$1/copy/.\" \"$1/work\"";
+        let mount =
+            "mount -t tmpfs -o size=200k small \"$1/work\"; cp -a \"$1/copy/.\" \"$1/work\"";
         let read_only = "chmod 555 \"$1\"/work/.*/skills; chown -R 65534 \"$1\"";
         let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
         for (prepare, run) in [(mount, ""), (read_only, nobody)] {
-            let root = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o755)).tempdir().unwrap();
+            let root = tempfile::Builder::new()
+                .permissions(fs::Permissions::from_mode(0o755))
+                .tempdir()
+                .unwrap();
             fs::create_dir(root.path().join("work")).unwrap();
             let (place, cache) = shared(root.path());
             let installer = Installer::open(&place, &cache, &|| ()).unwrap();
             change(&installer, &place, &version(&place, &cache, 0), LocalEdits::Refuse).unwrap();
             drop(installer);
-            let copied = Command::new("cp").arg("-a").arg(root.path().join("work")).arg(root.path().join("copy")).status();
+            let copied = Command::new("cp")
+                .arg("-a")
+                .arg(root.path().join("work"))
+                .arg(root.path().join("copy"))
+                .status();
             assert!(copied.unwrap().success());
             let program = std::env::current_exe().unwrap();
             let copy = root.path().join("program");
             fs::copy(program, &copy).unwrap();
-            let script = format!("{prepare}; exec {run} \"$0\" --exact {test} --nocapture --include-ignored");
+            let script = format!(
+                "{prepare}; exec {run} \"$0\" --exact {test} --nocapture --include-ignored"
+            );
             let ran = Command::new("unshare")
                 .args(["-m", "sh", "-c", &script])
                 .arg(&copy)
@@ -1411,9 +1447,8 @@ mod the_last_change_can_be_undone {
         let bed = Bed::of(World::new().file("prowess.toml", "# mine\n"));
         let clients = ["codex", "claude-code"];
         let mut states = vec![everything(&bed.path(""))];
-        let version = |number: &str| {
-            ["pdf", "docx"].map(|it| bed.skill(it, number, &clients)).to_vec()
-        };
+        let version =
+            |number: &str| ["pdf", "docx"].map(|it| bed.skill(it, number, &clients)).to_vec();
         bed.install(&version("1")).unwrap();
         bed.world.write(".agents/skills/pdf/own.md", "mine");
         states.push(everything(&bed.path("")));
@@ -1442,17 +1477,20 @@ mod the_last_change_can_be_undone {
     fn it_is_refused_if_something_has_changed_since() {
         let bed = Bed::new();
         bed.install(&[bed.skill("pdf", "1", &["codex"])]).unwrap();
-        bed.install(&[bed.skill("pdf", "2", &["codex"])]).unwrap();
+        let more = [bed.skill("pdf", "2", &["codex"]), bed.skill("docx", "1", &["codex"])];
+        bed.install(&more).unwrap();
         for path in ["prowess.toml", LOCK_FILE, ".agents/skills/pdf/own.md"] {
-            let before = fs::read(bed.path(path)).unwrap_or_default();
-            bed.world.write(path, [&*before, b"# later\n"].concat());
+            let before = fs::read(bed.path(path)).ok();
+            bed.world.write(path, [&*before.clone().unwrap_or_default(), b"# later\n"].concat());
             let state = everything(&bed.path(""));
             let error = undo(&bed).unwrap_err();
             assert!(matches!(error, InstallError::ChangedSince { .. }), "{path}: {error}");
             assert_eq!(everything(&bed.path("")), state);
-            bed.world.write(path, before);
+            match before {
+                Some(before) => bed.world.write(path, before),
+                None => fs::remove_file(bed.path(path)).unwrap(),
+            }
         }
-        fs::remove_file(bed.path(".agents/skills/pdf/own.md")).unwrap();
         undo(&bed).unwrap();
         assert!(bed.text(".agents/skills/pdf/SKILL.md").contains("\n1\n"));
     }
@@ -1463,8 +1501,10 @@ mod the_last_change_can_be_undone {
         bed.install(&[bed.skill("pdf", "1", &["codex"])]).unwrap();
         bed.install(&[]).unwrap();
         let trash = bed.path(STATE).join("trash/skills");
-        let entries: Vec<_> =
-            fs::read_dir(&trash).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        let entries: Vec<_> = fs::read_dir(&trash)
+            .unwrap()
+            .map(|it| it.unwrap().file_name().into_string().unwrap())
+            .collect();
         let [entry] = &entries[..] else { panic!("{entries:?}") };
         let (time, folder) = entry.split_once('-').unwrap();
         assert_eq!((time.len(), folder), (20, "pdf"));
