@@ -43,11 +43,11 @@ use std::{
 
 use prowess::{Finding, Severity};
 
+use self::skill::audit_skill;
 pub use self::{
     baseline::{AcceptedFinding, AuditBaseline, BaselineError},
     rules::AUDIT_RULES,
 };
-use self::skill::audit_skill;
 use crate::digest::FileDigest;
 
 /// A file to audit, in memory.
@@ -238,8 +238,10 @@ impl Walk<'_> {
             let kind = entry.file_type()?;
             if kind.is_symlink() {
                 let target = fs::read_link(entry.path()).unwrap_or_default();
-                let leads_out =
-                    entry.path().canonicalize().is_ok_and(|it| !it.starts_with(real(folder, depth)));
+                let leads_out = entry
+                    .path()
+                    .canonicalize()
+                    .is_ok_and(|it| !it.starts_with(real(folder, depth)));
                 if leads_out || target.is_absolute() {
                     self.findings.push(skill::link(&path, &target));
                 }

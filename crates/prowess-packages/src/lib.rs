@@ -27,11 +27,11 @@ mod lock;
 mod install;
 
 pub use crate::{
-    audit::{
-        AUDIT_RULES, AcceptedFinding, AuditBaseline, AuditError, AuditFile, AuditFinding, AuditLimits,
-        AuditReport, BaselineError, audit_files, audit_folder,
-    },
     archive::{ArchiveError, ArchiveFormat, ArchiveLimits, unpack},
+    audit::{
+        AUDIT_RULES, AcceptedFinding, AuditBaseline, AuditError, AuditFile, AuditFinding,
+        AuditLimits, AuditReport, BaselineError, audit_files, audit_folder,
+    },
     cache::{CacheDraft, CacheError, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackagedSkill, discover},

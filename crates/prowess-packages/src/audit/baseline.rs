@@ -60,8 +60,11 @@ impl BaselineError {
 impl AuditBaseline {
     /// Reads a baseline.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
-        let syntax = |it: &dyn std::fmt::Display| BaselineError::Syntax(it.to_string().trim().replace('\n', " "));
-        let document: toml_edit::DocumentMut = text.parse().map_err(|it: toml_edit::TomlError| syntax(&it.message()))?;
+        let syntax = |it: &dyn std::fmt::Display| {
+            BaselineError::Syntax(it.to_string().trim().replace('\n', " "))
+        };
+        let document: toml_edit::DocumentMut =
+            text.parse().map_err(|it: toml_edit::TomlError| syntax(&it.message()))?;
         let integer = |item: &toml_edit::Item| item.as_integer();
         match document.get("version").and_then(integer) {
             Some(1) => {}
@@ -71,14 +74,19 @@ impl AuditBaseline {
         let tables = document.get("accepted").and_then(toml_edit::Item::as_array_of_tables);
         let mut accepted = Vec::new();
         for (number, table) in tables.into_iter().flatten().enumerate() {
-            let text = |key: &str| table.get(key).and_then(toml_edit::Item::as_str).map(str::to_owned);
+            let text =
+                |key: &str| table.get(key).and_then(toml_edit::Item::as_str).map(str::to_owned);
             let needed = |key: &str| {
-                text(key).ok_or_else(|| BaselineError::Syntax(format!("entry {} has no `{key}`", number + 1)))
+                text(key).ok_or_else(|| {
+                    BaselineError::Syntax(format!("entry {} has no `{key}`", number + 1))
+                })
             };
             accepted.push(AcceptedFinding {
                 path: needed("path")?,
                 rule: needed("rule")?,
-                digest: needed("line")?.parse().map_err(|it: crate::digest::DigestSyntaxError| syntax(&it))?,
+                digest: needed("line")?
+                    .parse()
+                    .map_err(|it: crate::digest::DigestSyntaxError| syntax(&it))?,
                 text: text("text").unwrap_or_default(),
                 reason: text("reason").unwrap_or_default(),
             });
@@ -89,11 +97,19 @@ impl AuditBaseline {
 
     /// Returns the text of the file.
     pub fn to_toml(&self) -> String {
-        let mut out = String::from("# Findings of `prowess audit` that were looked at and accepted.\nversion = 1\n");
+        let mut out = String::from(
+            "# Findings of `prowess audit` that were looked at and accepted.\nversion = 1\n",
+        );
         for AcceptedFinding { path, rule, digest, text, reason } in &self.accepted {
             let line = digest.to_string();
             out.push_str("\n[[accepted]]\n");
-            let fields = [("path", path), ("rule", rule), ("line", &line), ("text", text), ("reason", reason)];
+            let fields = [
+                ("path", path),
+                ("rule", rule),
+                ("line", &line),
+                ("text", text),
+                ("reason", reason),
+            ];
             for (key, value) in fields {
                 out.push_str(&format!("{key} = {}\n", toml_edit::Value::from(value.as_str())));
             }
@@ -103,33 +119,51 @@ impl AuditBaseline {
 
     /// Adds a finding. `folder` is the one of the baseline.
     pub fn accept(&mut self, finding: &AuditFinding, folder: &Path, reason: &str) {
-        let (path, rule) = (relative(&finding.finding.path, folder), finding.finding.rule.code.to_owned());
-        if self.accepted.iter().any(|it| it.path == path && it.rule == rule && it.digest == finding.digest) {
+        let (path, rule) =
+            (relative(&finding.finding.path, folder), finding.finding.rule.code.to_owned());
+        if self
+            .accepted
+            .iter()
+            .any(|it| it.path == path && it.rule == rule && it.digest == finding.digest)
+        {
             return;
         }
         let text = finding.finding.excerpt.as_deref().unwrap_or_default().trim();
         let end = text.char_indices().nth(100).map_or(text.len(), |it| it.0);
         let text = text[..end].to_owned();
-        self.accepted.push(AcceptedFinding { path, rule, digest: finding.digest, text, reason: reason.to_owned() });
+        self.accepted.push(AcceptedFinding {
+            path,
+            rule,
+            digest: finding.digest,
+            text,
+            reason: reason.to_owned(),
+        });
         self.accepted.sort();
     }
 
     /// Removes accepted findings from a list. Returns how many they were, and the entries that stand
     /// for none.
-    pub fn remove_accepted(&self, findings: &mut Vec<AuditFinding>, folder: &Path) -> (usize, Vec<&AcceptedFinding>) {
+    pub fn remove_accepted(
+        &self,
+        findings: &mut Vec<AuditFinding>,
+        folder: &Path,
+    ) -> (usize, Vec<&AcceptedFinding>) {
         let mut used = HashSet::new();
         let before = findings.len();
         findings.retain(|finding| {
             let path = relative(&finding.finding.path, folder);
             let entry = self.accepted.iter().position(|it| {
-                it.digest == finding.digest && it.rule == finding.finding.rule.code && it.path == path
+                it.digest == finding.digest
+                    && it.rule == finding.finding.rule.code
+                    && it.path == path
             });
             entry.is_none_or(|it| {
                 used.insert(it);
                 false
             })
         });
-        let stale = self.accepted.iter().enumerate().filter(|it| !used.contains(&it.0)).map(|it| it.1);
+        let stale =
+            self.accepted.iter().enumerate().filter(|it| !used.contains(&it.0)).map(|it| it.1);
         (before - findings.len(), stale.collect())
     }
 }

@@ -29,7 +29,8 @@ enum Class {
 
 /// Returns the first character of each class in a text.
 pub(super) fn find(text: &str) -> Vec<Oddity> {
-    let is_usual = |byte: u8| byte.is_ascii() && (byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t'));
+    let is_usual =
+        |byte: u8| byte.is_ascii() && (byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t'));
     if text.bytes().all(is_usual) {
         return Vec::new();
     }
@@ -58,12 +59,19 @@ pub(super) fn find(text: &str) -> Vec<Oddity> {
     let mut oddities: Vec<Oddity> = found
         .into_iter()
         .map(|(class, line, at, words, count)| {
-            let many = if count == 1 { "an invisible character".to_owned() } else { format!("{count} invisible characters") };
+            let many = if count == 1 {
+                "an invisible character".to_owned()
+            } else {
+                format!("{count} invisible characters")
+            };
             let is_readable = words.chars().filter(char::is_ascii_alphabetic).count() > 3;
-            let spelt = if is_readable { format!(", which spell `{words}`") } else { String::new() };
+            let spelt =
+                if is_readable { format!(", which spell `{words}`") } else { String::new() };
             let (severity, what) = match class {
                 Class::Tag => (Severity::Error, "of the tags block"),
-                Class::Selector if count > 3 => (Severity::Error, "that select variants of nothing"),
+                Class::Selector if count > 3 => {
+                    (Severity::Error, "that select variants of nothing")
+                }
                 Class::Selector => (Severity::Warning, "that select variants of nothing"),
                 Class::Direction if line_is_latin(text, line) => {
                     (Severity::Error, "that change the direction of the text")
@@ -73,7 +81,8 @@ pub(super) fn find(text: &str) -> Vec<Oddity> {
                 Class::Width if count > 8 => (Severity::Warning, "without width"),
                 Class::Width => (Severity::Info, "without width"),
             };
-            let message = format!("there are {many} {what}{spelt}").replace("there are an", "there is an");
+            let message =
+                format!("there are {many} {what}{spelt}").replace("there are an", "there is an");
             Oddity { rule: &INVISIBLE_TEXT, severity, line, at, message }
         })
         .collect();
@@ -133,7 +142,9 @@ fn mixed_word(line: &str) -> Option<(usize, &str)> {
         }
         let latin = word.chars().filter(char::is_ascii_alphabetic).count();
         let others: Vec<char> = word.chars().filter(|it| !it.is_ascii()).collect();
-        let look_alike = |c: &char| *c >= '\u{370}' && LOOK_ALIKES.binary_search_by_key(c, |it| it.0).is_ok();
-        (latin >= 2 && word.chars().count() >= 4 && others.iter().all(look_alike)).then_some((start, word))
+        let look_alike =
+            |c: &char| *c >= '\u{370}' && LOOK_ALIKES.binary_search_by_key(c, |it| it.0).is_ok();
+        (latin >= 2 && word.chars().count() >= 4 && others.iter().all(look_alike))
+            .then_some((start, word))
     })
 }

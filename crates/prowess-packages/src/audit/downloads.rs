@@ -33,7 +33,7 @@ patterns! {
         r"(?:(?:copy|paste|run|execute|terminal|install\w*|command|download)\b[^\n]{0,160}\b(?:glot\.io/|rentry\.(?:co|org)/|pastebin\.com/|paste\.ee/|hastebin\.com/|controlc\.com/|ideone\.com/|0x0\.st/|dpaste\.\w{2,4}/)|\b(?:glot\.io/|rentry\.(?:co|org)/|pastebin\.com/|paste\.ee/|hastebin\.com/|controlc\.com/|ideone\.com/|0x0\.st/|dpaste\.\w{2,4}/)[^\n]{0,160}\b(?:copy|paste|run|execute|terminal|command)\b)",
         "the text has a command taken from a paste site";
     UNTRUSTED_DOWNLOAD Words(E), ["pass", "pwd"],
-        r"(?:\bdownload\b|releases?/)[^\n]{0,260}\b(?:zip|rar|7z|archive|exe|dmg)\b[^\n]{0,200}\b(?:pass(?:word|phrase|code|wd)?|pwd)\b\W{0,6}(?:is\W{1,3})?[`'\x22*]{0,3}\w{3,}",
+        r"(?s-u:(?:\bdownload\b|releases?/).{0,260}\b(?:zip|rar|7z|archive|exe|dmg)\b.{0,260}\b(?:(?:archive|zip|extract\w*|unzip|unpack|using|with|the)\W{1,3})pass(?:word|phrase|code|wd)?\b\W{1,8}(?:is\W{1,3})?[`'\x22*]{0,3}\w{3,})",
         "the text has an archive with a password unpacked, which scanners cannot look into";
     UNTRUSTED_DOWNLOAD Words(W), ["download"],
         r"\bdownload\b[^\n]{0,200}(?:\.(?:exe|dmg|pkg|msi|scr|bat)\b|\bexecutable\b)[^\n]{0,160}\b(?:run|execute|launch|double-click)\b",

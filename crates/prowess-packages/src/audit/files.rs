@@ -64,12 +64,13 @@ const DOCUMENTS: &[&str] =
     &["docx", "xlsx", "pptx", "odt", "ods", "odp", "epub", "skill", "dotx", "potx", "xltx"];
 const MACROS: &[&str] = &["docm", "xlsm", "pptm", "dotm", "xlam"];
 const PROGRAMS: &[&str] = &[
-    "exe", "dll", "so", "dylib", "bin", "o", "a", "node", "wasm", "class", "jar", "pyc", "pyd", "pyo", "msi",
-    "com", "scr", "sys", "dex", "apk", "luac", "out", "elf", "",
+    "exe", "dll", "so", "dylib", "bin", "o", "a", "node", "wasm", "class", "jar", "pyc", "pyd",
+    "pyo", "msi", "com", "scr", "sys", "dex", "apk", "luac", "out", "elf", "",
 ];
 const ARCHIVES: &[&str] = &[
-    "zip", "tar", "gz", "tgz", "bz2", "xz", "txz", "7z", "rar", "zst", "deb", "rpm", "whl", "jar", "war", "apk",
-    "ipa", "vsix", "crx", "nupkg", "egg", "cab", "msi", "pkg", "doc", "xls", "ppt", "mcpb", "dxt", "xpi", "gem",
+    "zip", "tar", "gz", "tgz", "bz2", "xz", "txz", "7z", "rar", "zst", "deb", "rpm", "whl", "jar",
+    "war", "apk", "ipa", "vsix", "crx", "nupkg", "egg", "cab", "msi", "pkg", "doc", "xls", "ppt",
+    "mcpb", "dxt", "xpi", "gem",
 ];
 
 /// Returns the extension of a path in lower case; empty if there is none.
@@ -92,7 +93,9 @@ pub(super) fn binary(path: &str, bytes: &[u8]) -> Option<(Binary, bool)> {
         Binary::Program("a Windows program") if !bytes.iter().take(512).any(|it| *it == 0) => None,
         Binary::Archive("a bzip2 archive") if !bytes.iter().take(64).any(|it| *it >= 0x80) => None,
         Binary::Program(_) => Some((*kind, !PROGRAMS.contains(&extension))),
-        Binary::Archive("a zip archive") if DOCUMENTS.contains(&extension) => Some((Binary::Media, false)),
+        Binary::Archive("a zip archive") if DOCUMENTS.contains(&extension) => {
+            Some((Binary::Media, false))
+        }
         Binary::Archive("a zip archive") if MACROS.contains(&extension) => {
             Some((Binary::Program("an Office document with macros"), false))
         }
@@ -106,19 +109,25 @@ pub(super) fn language(path: &str, text: &str) -> Language {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     match extension(path).as_str() {
         "sh" | "bash" | "zsh" | "ksh" | "fish" | "command" | "envrc" | "bats" => Language::Shell,
-        "py" | "pyw" | "js" | "mjs" | "cjs" | "ts" | "mts" | "tsx" | "jsx" | "rb" | "pl" | "pm" | "ps1"
-        | "psm1" | "bat" | "cmd" | "vbs" | "php" | "lua" | "go" | "rs" | "swift" | "scpt" | "applescript"
-        | "r" | "jl" | "c" | "cc" | "cpp" | "h" | "java" | "kt" | "cs" | "ex" | "exs" | "awk" | "sql"
-        | "make" | "mk" | "dockerfile" | "tcl" => Language::Script,
+        "py" | "pyw" | "js" | "mjs" | "cjs" | "ts" | "mts" | "tsx" | "jsx" | "rb" | "pl" | "pm"
+        | "ps1" | "psm1" | "bat" | "cmd" | "vbs" | "php" | "lua" | "go" | "rs" | "swift"
+        | "scpt" | "applescript" | "r" | "jl" | "c" | "cc" | "cpp" | "h" | "java" | "kt" | "cs"
+        | "ex" | "exs" | "awk" | "sql" | "make" | "mk" | "dockerfile" | "tcl" => Language::Script,
         "ipynb" => Language::Notebook,
         "svg" => Language::Picture,
-        "json" | "jsonl" | "json5" | "yaml" | "yml" | "toml" | "csv" | "tsv" | "css" | "scss" | "lock" | "ini"
-        | "cfg" | "conf" | "env" | "example" | "plist" => Language::Data,
-        "md" | "markdown" | "mdx" | "txt" | "rst" | "html" | "htm" | "xml" | "adoc" | "org" => Language::Markup,
+        "json" | "jsonl" | "json5" | "yaml" | "yml" | "toml" | "csv" | "tsv" | "css" | "scss"
+        | "lock" | "ini" | "cfg" | "conf" | "env" | "example" | "plist" => Language::Data,
+        "md" | "markdown" | "mdx" | "txt" | "rst" | "html" | "htm" | "xml" | "adoc" | "org" => {
+            Language::Markup
+        }
         _ => match text.strip_prefix("#!").and_then(|it| it.lines().next()) {
             Some(line) if line.contains("sh") => Language::Shell,
             Some(_) => Language::Script,
-            None if matches!(name.as_str(), "makefile" | "dockerfile" | "justfile" | "rakefile" | "gemfile") => {
+            None if matches!(
+                name.as_str(),
+                "makefile" | "dockerfile" | "justfile" | "rakefile" | "gemfile"
+            ) =>
+            {
                 Language::Script
             }
             None => Language::Markup,
@@ -131,24 +140,30 @@ pub(super) fn settings(path: &str, text: &str) -> Vec<Setting> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_setting = matches!(
         name,
-        "hooks.json" | ".mcp.json" | "mcp.json" | "settings.json" | "settings.local.json" | "plugin.json" | ".claude.json"
+        "hooks.json"
+            | ".mcp.json"
+            | "mcp.json"
+            | "settings.json"
+            | "settings.local.json"
+            | "plugin.json"
+            | ".claude.json"
     ) || name.ends_with(".mcp.json");
     let mut found = Vec::new();
-    if is_setting && text.len() <= 1 << 20 {
-        if let Ok(json) = serde_json::from_str::<serde_json::Value>(text) {
-            if let Some(hooks) = json.get("hooks") {
-                commands(hooks, &mut found, 0);
-            }
-            let servers = ["mcpServers", "servers", "mcp"].iter().find_map(|it| json.get(it)?.as_object());
-            for (name, server) in servers.into_iter().flatten().take(100) {
-                let word = |key: &str| server.get(key).and_then(serde_json::Value::as_str).unwrap_or("");
-                let arguments = server.get("args").and_then(serde_json::Value::as_array);
-                let arguments = arguments.into_iter().flatten().filter_map(serde_json::Value::as_str);
-                let command = [word("command")].into_iter().chain(arguments).collect::<Vec<_>>().join(" ");
-                let secrets = server.get("env").is_some_and(|it| it.to_string().contains("${"));
-                found.push(Setting::Server { name: name.clone(), command, secrets });
-            }
-        }
+    if !is_setting || text.len() > 1 << 20 {
+        return found;
+    }
+    let Ok(json) = serde_json::from_str::<serde_json::Value>(text) else { return found };
+    if let Some(hooks) = json.get("hooks") {
+        commands(hooks, &mut found, 0);
+    }
+    let servers = ["mcpServers", "servers", "mcp"].iter().find_map(|it| json.get(it)?.as_object());
+    for (name, server) in servers.into_iter().flatten().take(100) {
+        let word = |key: &str| server.get(key).and_then(serde_json::Value::as_str).unwrap_or("");
+        let arguments = server.get("args").and_then(serde_json::Value::as_array);
+        let arguments = arguments.into_iter().flatten().filter_map(serde_json::Value::as_str);
+        let command = [word("command")].into_iter().chain(arguments).collect::<Vec<_>>().join(" ");
+        let secrets = server.get("env").is_some_and(|it| it.to_string().contains("${"));
+        found.push(Setting::Server { name: name.clone(), command, secrets });
     }
     found
 }
@@ -166,13 +181,18 @@ fn commands(json: &serde_json::Value, found: &mut Vec<Setting>, depth: usize) {
     match json {
         serde_json::Value::Object(map) => {
             for (key, value) in map {
-                match value.as_str().filter(|_| matches!(key.as_str(), "command" | "bash" | "run" | "powershell")) {
+                match value
+                    .as_str()
+                    .filter(|_| matches!(key.as_str(), "command" | "bash" | "run" | "powershell"))
+                {
                     Some(command) => found.push(Setting::Hook(command.to_owned())),
                     None => commands(value, found, depth + 1),
                 }
             }
         }
-        serde_json::Value::Array(items) => items.iter().for_each(|it| commands(it, found, depth + 1)),
+        serde_json::Value::Array(items) => {
+            items.iter().for_each(|it| commands(it, found, depth + 1))
+        }
         _ => {}
     }
 }

@@ -13,8 +13,8 @@ patterns! {
     OVERRIDE_INSTRUCTIONS Words(W), ["ignore", "disregard"],
         r"\b(?:ignore|disregard)\W{1,3}(?:all|any|every|your|the user'?s?)\W{1,3}(?:\w+\W{1,3}){0,2}?(?:instructions?|directives|polic(?:y|ies)|guardrails|requests?|wishes)\b",
         "the text tells the agent to ignore instructions";
-    OVERRIDE_INSTRUCTIONS Words(E), ["overrid", "supersede", "bypass", "circumvent", "precedence", "priority", "replace"],
-        r"\b(?:overrid\w{1,3}|supersedes?|bypass(?:es)?|circumvents?|replaces?|takes? (?:precedence|priority) over)\W{1,4}(?:\w+\W{1,3}){0,5}?(?:system prompts?|system (?:messages?|instructions?)|safety (?:polic|guideline|rule|instruction|check|filter)\w*|safety and \w+ polic\w+|content polic\w+|operator'?s? (?:polic|instruction|rule)\w*)",
+    OVERRIDE_INSTRUCTIONS Words(E), ["overrid", "supersede", "bypass", "circumvent", "precedence", "priority"],
+        r"\b(?:overrid\w{1,3}|supersedes?|bypass(?:es)?|circumvents?|takes? (?:precedence|priority) over)\W{1,4}(?:\w+\W{1,3}){0,5}?(?:system prompts?|system (?:messages?|instructions?)|safety (?:polic|guideline|rule|instruction|check|filter)\w*|safety and \w+ polic\w+|content polic\w+|operator'?s? (?:polic|instruction|rule)\w*)",
         "the text claims to stand above the system prompt or the policy";
     OVERRIDE_INSTRUCTIONS Words(E), ["you are now", "act as", "enter", "switch to"],
         r"\b(?:you are now|act as|enter|switch to)\W{1,3}(?:\w+\W{1,3}){0,4}?(?:maintenance|developer|debug|god|unrestricted|jailbr\w+|dan|unfiltered)\W{1,3}(?:mode|ai|assistant|agent)\b[^\n]{0,160}\b(?:safety|restrictions?|obey|polic\w+|filters?|rules|anything)\b",

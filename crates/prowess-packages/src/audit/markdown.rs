@@ -37,10 +37,13 @@ static ATTRIBUTES: LazyLock<Regex> = LazyLock::new(|| {
     let attribute = r#"<[a-zA-Z][^<>]{0,300}?\s(?:alt|title|aria-label|data-[\w-]{1,40})\s*=\s*"([^"]{12,2000})""#;
     regex(&format!("{alternative}|{title}|{attribute}"))
 });
-static REFERENCES: LazyLock<Regex> =
-    LazyLock::new(|| regex(r#"(?m)^ {0,3}\[[^\]\n]{1,80}\]:\s*\S{1,500}\s+["'(](.{12,2000}?)["')]\s*$"#));
+static REFERENCES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r#"(?m)^ {0,3}\[[^\]\n]{1,80}\]:\s*\S{1,500}\s+["'(](.{12,2000}?)["')]\s*$"#)
+});
 static HIDDEN_ELEMENTS: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r#"(?i)<[a-z]{1,12}\s[^<>]{0,200}?(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*[01](?:px|em|pt|;|")|opacity\s*:\s*0[;"\s]|color\s*:\s*(?:white|#fff(?:fff)?|transparent)\b|\shidden[\s>=])[^<>]{0,200}>([^<]{8,4000})"#)
+    regex(
+        r#"(?i)<[a-z]{1,12}\s[^<>]{0,200}?(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*[01](?:px|em|pt|;|")|opacity\s*:\s*0[;"\s]|color\s*:\s*(?:white|#fff(?:fff)?|transparent)\b|\shidden[\s>=])[^<>]{0,200}>([^<]{8,4000})"#,
+    )
 });
 
 fn regex(pattern: &str) -> Regex {

@@ -122,25 +122,19 @@ impl Document<'_> {
     }
 
     /// Returns the stretch around an anchor that a pattern is searched in.
-    fn window(&self, part: &Part, at: usize) -> (usize, usize) {
-        let bytes = self.text.folded.as_bytes();
-        let mut start = at.saturating_sub(WINDOW).max(part.start);
-        let mut end = (at + WINDOW).min(part.end);
-        if matches!(part.place, Place::Prose | Place::Frontmatter) {
-            let blank = |it: &[u8]| it == b"\n\n";
-            if let Some(there) = bytes[start..at].windows(2).rposition(blank) {
-                start += there + 2;
-            }
-            if let Some(there) = bytes[at..end].windows(2).position(blank) {
-                end = at + there;
-            }
-        }
-        (start, end)
+    fn window(part: &Part, at: usize) -> (usize, usize) {
+        (at.saturating_sub(WINDOW).max(part.start), (at + WINDOW).min(part.end))
     }
 
     /// Returns how severe a match is here; `None` if it is not reported.
-    fn severity(&self, scope: Scope, part: &Part, start: usize, end: usize) -> Option<Severity> {
-        let place = part.place;
+    fn severity(
+        &self,
+        pattern: &Pattern,
+        part: &Part,
+        start: usize,
+        end: usize,
+    ) -> Option<Severity> {
+        let (scope, place) = (pattern.scope, part.place);
         let is_document = matches!(place, Place::Prose | Place::Frontmatter | Place::Fence);
         let severity = match (scope, place) {
             (Scope::Words(Severity::Info), Place::Hidden) => Severity::Warning,
@@ -152,13 +146,13 @@ impl Document<'_> {
             (Scope::Code(_, severity), _) => severity?,
             (Scope::Description(severity), Place::Frontmatter) => {
                 let line = self.line_before(start, 4096);
-                let is_description = line.trim_start().starts_with("description")
-                    || line.starts_with([' ', '\t']);
+                let is_description =
+                    line.trim_start().starts_with("description") || line.starts_with([' ', '\t']);
                 return is_description.then_some(severity);
             }
             (Scope::Description(_), _) => return None,
         };
-        if self.is_mentioned(scope, part, start, end) {
+        if self.is_mentioned(pattern, part, start, end) {
             return Some(Severity::Info);
         }
         let is_about_it = is_document && (self.teaches || self.is_below_warning(start));
@@ -180,11 +174,14 @@ impl Document<'_> {
     }
 
     /// Whether a match is an example, quoted, or what the reader is told not to do.
-    fn is_mentioned(&self, scope: Scope, part: &Part, start: usize, end: usize) -> bool {
+    fn is_mentioned(&self, pattern: &Pattern, part: &Part, start: usize, end: usize) -> bool {
+        let Pattern { scope, rule, .. } = *pattern;
+        // Addresses and commands are quoted where they are meant, too.
+        let shown = ["exfiltration", "untrusted-download"];
         let bytes = self.text.folded.as_bytes();
-        let line_start =
-            bytes[..start].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
-        let line_end = bytes[end..].iter().position(|it| *it == b'\n').map_or(bytes.len(), |it| end + it);
+        let line_start = bytes[..start].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+        let line_end =
+            bytes[end..].iter().position(|it| *it == b'\n').map_or(bytes.len(), |it| end + it);
         let line_start = line_start.max(start.saturating_sub(400));
         let before = &bytes[line_start..start];
         match (scope, part.place) {
@@ -199,9 +196,14 @@ impl Document<'_> {
                 let above = &bytes[line_start.saturating_sub(160).max(part.start)..line_start];
                 let lead = &bytes[part.start.saturating_sub(260)..part.start];
                 let lead = &lead[lead.windows(2).rposition(|it| it == b"\n\n").unwrap_or(0)..];
+                // A comment, or a mark such as a red cross.
                 let says = |text: &[u8]| {
-                    let marks = text.iter().position(|it| matches!(it, b'#' | b'/' | 0xE2 | 0xF0));
-                    marks.is_some_and(|it| WARNING.is_match(&text[it..]))
+                    let begins = |it: &[u8]| {
+                        matches!(it, b" #" | b"\n#" | b" /" | b"\n/")
+                            || matches!(it[0], 0xE2 | 0xF0)
+                    };
+                    let at = text.windows(2).position(begins);
+                    at.is_some_and(|it| WARNING.is_match(&text[it..]))
                 };
                 comment.starts_with(b"#")
                     || comment.starts_with(b"//")
@@ -218,7 +220,11 @@ impl Document<'_> {
                 let is_warning = WARNING.is_match(sentence)
                     || (is_row && WARNING.is_match(&bytes[end..line_end.min(end + 200)]));
                 let odd = |mark: u8| before.iter().filter(|it| **it == mark).count() % 2 == 1;
-                is_warning || (matches!(scope, Scope::Words(_)) && (odd(b'"') || odd(b'`')))
+                let is_quoted = odd(b'"') || odd(b'`') || before.last() == Some(&b'\'');
+                is_warning
+                    || (is_quoted
+                        && matches!(scope, Scope::Words(_))
+                        && !shown.contains(&rule.code))
             }
         }
     }
@@ -237,10 +243,22 @@ impl Document<'_> {
 /// Returns where the sentence up to a position begins.
 fn sentence_start(bytes: &[u8], from: usize, at: usize) -> usize {
     let ends = |it: &[u8]| {
-        matches!(it, b". " | b"! " | b"? " | b".\n" | b"!\n" | b"?\n" | b"\n\n" | b"\n-" | b"\n*" | b"\n#")
-            || (it[0] == b'\n' && it[1].is_ascii_digit())
+        matches!(
+            it,
+            b". " | b"! " | b"? " | b".\n" | b"!\n" | b"?\n" | b"\n\n" | b"\n-" | b"\n*" | b"\n#"
+        ) || (it[0] == b'\n' && it[1].is_ascii_digit())
     };
-    bytes[from..at].windows(2).rposition(ends).map_or(from, |it| from + it + 1)
+    let mut until = at;
+    while let Some(it) = bytes[from..until].windows(2).rposition(ends) {
+        let end = from + it + 1;
+        let is_short =
+            [&b"e.g."[..], b"i.e.", b"etc."].iter().any(|it| bytes[from..end].ends_with(it));
+        if !is_short {
+            return end;
+        }
+        until = end;
+    }
+    from
 }
 
 fn lower(severity: Severity) -> Option<Severity> {
@@ -270,21 +288,25 @@ pub(super) fn scan(document: &Document<'_>) -> Vec<Hit> {
             if matches!(pattern.scope, Scope::Description(_)) && part.place != Place::Frontmatter {
                 continue;
             }
-            let (start, end) = document.window(&part, at);
+            let (start, end) = Document::window(&part, at);
             let regex = scanner.regexes[index].get_or_init(|| regex(pattern.regex));
             let Some(found) = regex.find(&text[start..end]) else {
                 *next = (at + STEP).min(end).max(at + 1);
                 continue;
             };
-            let (start, end) = (start + found.start(), start + found.end());
+            let margin = found.as_bytes().iter().take_while(|it| it.is_ascii_whitespace()).count();
+            let (start, end) = (start + found.start() + margin, start + found.end());
             *next = end.max(at + 1);
             *count += 1;
-            let Some(severity) = document.severity(pattern.scope, &part, start, end) else {
+            let Some(severity) = document.severity(pattern, &part, start, end) else {
                 continue;
             };
             let is_hidden = part.place == Place::Hidden && matches!(pattern.scope, Scope::Words(_));
             let (rule, message) = match is_hidden {
-                true => (&HIDDEN_INSTRUCTIONS, format!("{}, where readers do not see it", pattern.message).into()),
+                true => (
+                    &HIDDEN_INSTRUCTIONS,
+                    format!("{}, where readers do not see it", pattern.message).into(),
+                ),
                 false => (pattern.rule, Cow::Borrowed(pattern.message)),
             };
             hits.push(Hit { rule, severity, start, end, message });

@@ -33,7 +33,8 @@ static SECURITY: LazyLock<Regex> = LazyLock::new(|| {
         r"\b(?:securit\w+|pen-?test\w*|penetration|red[ -]?team\w*|exploit\w*|malware|vulnerabilit\w+|forensics?|threats?|injection|attack\w*|hacking|ctf|guardrails?|incident response|hardening|reverse[ -]engineer\w*|privilege escalation|active directory|adversarial|jailbreak\w*|moderation|phishing|owasp|devsecops)\b",
     )
 });
-static BLOBS: LazyLock<Regex> = LazyLock::new(|| regex(r"[a-z0-9+/_-]{40,}={0,2}|(?:[0-9a-f]{2}){24,}"));
+static BLOBS: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"[a-z0-9+/_-]{40,}={0,2}|(?:[0-9a-f]{2}){24,}"));
 static LOADED: LazyLock<Regex> = LazyLock::new(|| regex(r"(?:^|[^\w`])!`([^`\n]{2,600})`"));
 static NETWORK: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"\b(?:curl|wget|nc|ncat|ssh|scp|invoke-webrequest|irm|iwr|https?://|urlopen|requests\.)")
@@ -43,8 +44,15 @@ static SPACED: LazyLock<Regex> =
 static FRONTMATTER_HOOK: LazyLock<Regex> =
     LazyLock::new(|| regex(r"^hooks:\s{0,8}$|^\s{1,12}(?:- )?command:\s{0,4}(\S[^\n]{0,400})"));
 const SPELT: &[&str] = &[
-    "ignoreall", "ignoreprevious", "previousinstructions", "donottell", "systemprompt", "ignoreyour",
-    "withoutasking", "donotinform", "disregard",
+    "ignoreall",
+    "ignoreprevious",
+    "previousinstructions",
+    "donottell",
+    "systemprompt",
+    "ignoreyour",
+    "withoutasking",
+    "donotinform",
+    "disregard",
 ];
 
 /// Collects the findings of one file.
@@ -80,7 +88,8 @@ pub(super) fn audit_skill(
             cut = [&file.bytes[..half], b"\n", &file.bytes[file.bytes.len() - half..]].concat();
             file.bytes = &cut;
         }
-        let mut reporter = Reporter { path: file.path, findings: &mut findings, seen: HashSet::new() };
+        let mut reporter =
+            Reporter { path: file.path, findings: &mut findings, seen: HashSet::new() };
         if let Some(script) = audit_file(&file, teaches, &mut secrets, &mut reporter) {
             scripts.push((path, script));
         }
@@ -88,12 +97,18 @@ pub(super) fn audit_skill(
     // A file that was read first may send what a later one has written.
     for (path, script) in &scripts {
         let mut reporter = Reporter { path, findings: &mut findings, seen: HashSet::new() };
-        reporter.leaks(script, 0, &mut secrets, &script.original.clone(), false);
+        reporter.leaks(script, &mut secrets, None);
     }
     let mut seen = HashSet::new();
     findings.retain(|it| {
         let finding = &it.finding;
-        seen.insert((finding.rule.code, finding.path.clone(), finding.line, finding.severity, finding.message.clone()))
+        seen.insert((
+            finding.rule.code,
+            finding.path.clone(),
+            finding.line,
+            finding.severity,
+            finding.message.clone(),
+        ))
     });
     sort(&mut findings);
     let omitted = findings.len().saturating_sub(limits.findings);
@@ -129,36 +144,41 @@ fn audit_file<'a>(
     let language = files::language(file.path, &text);
     for oddity in characters::find(&text) {
         let line = text.lines().nth(oddity.line).unwrap_or("");
-        reporter.push(oddity.rule, oddity.severity, oddity.line + 1, line, (oddity.at, oddity.at + 1), oddity.message);
+        reporter.push(
+            oddity.rule,
+            oddity.severity,
+            oddity.line + 1,
+            line,
+            (oddity.at, oddity.at + 1),
+            oddity.message,
+        );
     }
     for setting in files::settings(file.path, &text) {
-        reporter.setting(&setting, &text, teaches);
+        reporter.setting(&setting, &text);
     }
-    if language == Language::Notebook {
-        if let Some((code, prose)) = files::notebook(&text) {
-            for (part, place) in [(code, Place::Script), (prose, Place::Prose)] {
-                let document = document(part.into(), place, false, teaches);
-                reporter.document(&document, Some(&text));
-                if place == Place::Script {
-                    reporter.leaks(&document.text, 0, secrets, &text, true);
-                }
+    let cells = (language == Language::Notebook).then(|| files::notebook(&text)).flatten();
+    if let Some((code, prose)) = cells {
+        for (part, place) in [(code, Place::Script), (prose, Place::Prose)] {
+            let document = document(part.into(), place, teaches);
+            reporter.document(&document, Some(&text));
+            if place == Place::Script {
+                reporter.leaks(&document.text, secrets, Some(&text));
             }
-            return None;
         }
+        return None;
     }
-    let document = document(text, language.place(), language == Language::Shell, teaches);
+    let document = document(text, language.place(), teaches);
     reporter.document(&document, None);
     if is_skill_file(file.path) {
-        reporter.frontmatter(&document, teaches);
+        reporter.frontmatter(&document);
     }
     if language == Language::Markup {
-        reporter.loaded(&document, teaches);
+        reporter.loaded(&document);
         reporter.spaced(&document);
     }
     if language != Language::Data {
         reporter.blobs(&document, teaches);
     }
-    let original = document.text.original.to_string();
     for part in document.parts.iter().filter(|it| it.place == Place::Fence) {
         if part.is_shell && !document.teaches {
             reporter.lint(&document, part);
@@ -168,20 +188,24 @@ fn audit_file<'a>(
         return None;
     }
     if language == Language::Shell {
-        let whole = Part { start: 0, end: document.text.folded.len(), place: Place::Script, is_shell: true };
+        let whole = Part {
+            start: 0,
+            end: document.text.folded.len(),
+            place: Place::Script,
+            is_shell: true,
+        };
         reporter.lint(&document, &whole);
     }
-    reporter.leaks(&document.text, 0, secrets, &original, false);
-    Some(Text::new(Cow::Owned(original), Folding::Code))
+    reporter.leaks(&document.text, secrets, None);
+    Some(Text::new(Cow::Owned(document.text.original.into_owned()), Folding::Code))
 }
 
 /// Returns a text with its parts.
-fn document(text: Cow<'_, str>, base: Place, is_shell: bool, teaches: bool) -> Document<'_> {
+fn document(text: Cow<'_, str>, base: Place, teaches: bool) -> Document<'_> {
     let is_code = matches!(base, Place::Script | Place::Data);
     let text = Text::new(text, if is_code { Folding::Code } else { Folding::Markup });
     let parts = match base {
         Place::Prose => markdown::parts(&text.folded),
-        _ if is_shell => Vec::new(),
         _ => Vec::new(),
     };
     Document { text, base, parts, teaches: teaches && !is_code }
@@ -200,12 +224,14 @@ impl Reporter<'_> {
         if !self.seen.insert((rule.code, line)) {
             return;
         }
-        let mut finding = Finding::new(rule, severity, Path::new(self.path), message.into(), hint(rule));
+        let mut finding =
+            Finding::new(rule, severity, Path::new(self.path), message.into(), hint(rule));
         let (excerpt, columns) = excerpt(text, columns);
         finding.line = Some(line);
         finding.excerpt = Some(excerpt.into());
         finding.columns = Some(columns);
-        self.findings.push(AuditFinding { finding, digest: FileDigest::of(text.trim().as_bytes()) });
+        self.findings
+            .push(AuditFinding { finding, digest: FileDigest::of(text.trim().as_bytes()) });
     }
 
     fn whole(&mut self, rule: &'static Rule, severity: Severity, message: String, bytes: &[u8]) {
@@ -216,7 +242,12 @@ impl Reporter<'_> {
     /// Reports invisible characters in the path.
     fn name(&mut self) {
         for oddity in characters::find(self.path) {
-            self.whole(oddity.rule, oddity.severity, format!("in the name of the file {}", oddity.message), self.path.as_bytes());
+            self.whole(
+                oddity.rule,
+                oddity.severity,
+                format!("in the name of the file {}", oddity.message),
+                self.path.as_bytes(),
+            );
         }
     }
 
@@ -224,16 +255,36 @@ impl Reporter<'_> {
         match kind {
             Binary::Media => {}
             Binary::Program(what) if is_disguised => {
-                self.whole(&DISGUISED_FILE, Severity::Error, format!("the file is {what}, and its name says something else"), bytes);
+                self.whole(
+                    &DISGUISED_FILE,
+                    Severity::Error,
+                    format!("the file is {what}, and its name says something else"),
+                    bytes,
+                );
             }
             Binary::Program(what) => {
-                self.whole(&EXECUTABLE_FILE, Severity::Warning, format!("the file is {what}, which cannot be audited"), bytes);
+                self.whole(
+                    &EXECUTABLE_FILE,
+                    Severity::Warning,
+                    format!("the file is {what}, which cannot be audited"),
+                    bytes,
+                );
             }
             Binary::Archive(what) if is_disguised => {
-                self.whole(&DISGUISED_FILE, Severity::Warning, format!("the file is {what}, and its name says something else"), bytes);
+                self.whole(
+                    &DISGUISED_FILE,
+                    Severity::Warning,
+                    format!("the file is {what}, and its name says something else"),
+                    bytes,
+                );
             }
             Binary::Archive(what) => {
-                self.whole(&ARCHIVE_FILE, Severity::Info, format!("the file is {what}, which is not looked into"), bytes);
+                self.whole(
+                    &ARCHIVE_FILE,
+                    Severity::Info,
+                    format!("the file is {what}, which is not looked into"),
+                    bytes,
+                );
             }
         }
     }
@@ -245,7 +296,12 @@ impl Reporter<'_> {
         let lines = Lines::new(&document.text.original);
         let worse: HashSet<usize> = hits
             .iter()
-            .filter(|it| matches!(it.rule.code, "untrusted-download" | "obfuscated-code" | "startup-persistence"))
+            .filter(|it| {
+                matches!(
+                    it.rule.code,
+                    "untrusted-download" | "obfuscated-code" | "startup-persistence"
+                )
+            })
             .filter(|it| it.severity == Severity::Error)
             .map(|it| lines.at(document.text.original_at(it.start)).0)
             .collect();
@@ -262,7 +318,10 @@ impl Reporter<'_> {
 
     fn hit(&mut self, document: &Document<'_>, lines: &Lines<'_>, hit: Hit, file: Option<&str>) {
         let Hit { rule, mut severity, start, end, message } = hit;
-        if document.text.is_disguised && severity == Severity::Warning && document.base == Place::Hidden {
+        if document.text.is_disguised
+            && severity == Severity::Warning
+            && document.base == Place::Hidden
+        {
             severity = Severity::Error;
         }
         let at = document.text.original_at(start);
@@ -279,20 +338,27 @@ impl Reporter<'_> {
     }
 
     /// Reports lines that send a secret which another line has read.
-    fn leaks(&mut self, text: &Text<'_>, _: usize, secrets: &mut Secrets, file: &str, is_notebook: bool) {
+    fn leaks(&mut self, text: &Text<'_>, secrets: &mut Secrets, file: Option<&str>) {
         let lines = Lines::new(&text.original);
         for leak in secrets.follow(&text.folded) {
             let (number, line, _) = lines.at(text.original_at(leak.start));
-            let (number, line) = if is_notebook { locate(file, line) } else { (number, line) };
+            let (number, line) = file.map_or((number, line), |it| locate(it, line));
             let severity = if leak.is_login { Severity::Warning } else { Severity::Error };
             let message = match leak.name.as_str() {
                 "" => "the code sends secrets of the user elsewhere".to_owned(),
-                name => format!("the code sends `{name}` elsewhere, which holds secrets of the user"),
+                name => {
+                    format!("the code sends `{name}` elsewhere, which holds secrets of the user")
+                }
             };
             let margin = line.len() - line.trim_start().len();
-            let end = text.original_at(leak.end).min(text.original.len());
-            let _ = end;
-            self.push(&EXFILTRATION, severity, number, line, (margin, line.trim_end().len().max(margin)), message);
+            self.push(
+                &EXFILTRATION,
+                severity,
+                number,
+                line,
+                (margin, line.trim_end().len().max(margin)),
+                message,
+            );
         }
     }
 
@@ -313,7 +379,8 @@ impl Reporter<'_> {
         let (number, line, _) = lines.at(document.text.original_at(at));
         let (rule, severity): (&'static Rule, _) = match hazard.kind {
             HazardKind::PipeToShell => {
-                let is_plain = ["curl", "wget", "base64", "xxd", "fetch"].iter().any(|it| line.contains(it));
+                let is_plain =
+                    ["curl", "wget", "base64", "xxd", "fetch"].iter().any(|it| line.contains(it));
                 match is_plain || is_fence {
                     true => (&DOWNLOAD_AND_RUN, Severity::Warning),
                     // Nothing in the line says so: its words are composed.
@@ -328,16 +395,26 @@ impl Reporter<'_> {
             _ => (&DANGEROUS_COMMAND, if is_fence { Severity::Info } else { Severity::Warning }),
         };
         let known = [DOWNLOAD_AND_RUN.code, UNTRUSTED_DOWNLOAD.code, OBFUSCATED_CODE.code];
-        if hazard.kind == HazardKind::PipeToShell && known.iter().any(|it| self.seen.contains(&(*it, number))) {
+        if hazard.kind == HazardKind::PipeToShell
+            && known.iter().any(|it| self.seen.contains(&(*it, number)))
+        {
             return;
         }
-        let message = format!("the script {} (`{}`)", hazard.kind.description(), cut(&hazard.command, 120));
+        let message =
+            format!("the script {} (`{}`)", hazard.kind.description(), cut(&hazard.command, 120));
         let margin = line.len() - line.trim_start().len();
-        self.push(rule, severity, number, line, (margin, line.trim_end().len().max(margin)), message);
+        self.push(
+            rule,
+            severity,
+            number,
+            line,
+            (margin, line.trim_end().len().max(margin)),
+            message,
+        );
     }
 
     /// Reports commands that a client runs while it loads the skill.
-    fn loaded(&mut self, document: &Document<'_>, teaches: bool) {
+    fn loaded(&mut self, document: &Document<'_>) {
         if !document.text.folded.contains("!`") || !is_skill_file(self.path) {
             return;
         }
@@ -346,20 +423,27 @@ impl Reporter<'_> {
             let Some(command) = captures.get(1) else { continue };
             let (number, line, column) = lines.at(document.text.original_at(command.start()));
             let text = String::from_utf8_lossy(command.as_bytes()).into_owned();
-            let is_bad = self.command(&text, number, line, teaches);
+            let is_bad = self.command(&text, number, line);
             let severity = match (is_bad, NETWORK.is_match(command.as_bytes())) {
                 (true, _) => Severity::Error,
                 (false, true) => Severity::Warning,
                 (false, false) => Severity::Info,
             };
             let columns = (column, (column + command.len()).min(line.len()));
-            self.push(&RUNS_AT_LOAD, severity, number, line, columns, "a client runs this command when it loads the skill");
+            self.push(
+                &RUNS_AT_LOAD,
+                severity,
+                number,
+                line,
+                columns,
+                "a client runs this command when it loads the skill",
+            );
         }
     }
 
     /// Audits a command as a script. Returns whether something in it is an error.
-    fn command(&mut self, command: &str, number: usize, line: &str, _: bool) -> bool {
-        let inner = document(command.into(), Place::Script, true, false);
+    fn command(&mut self, command: &str, number: usize, line: &str) -> bool {
+        let inner = document(command.into(), Place::Script, false);
         let mut is_bad = false;
         for hit in scan(&inner) {
             is_bad |= hit.severity == Severity::Error;
@@ -368,13 +452,22 @@ impl Reporter<'_> {
         let mut secrets = Secrets::default();
         if !secrets.follow(command).is_empty() {
             is_bad = true;
-            self.push(&EXFILTRATION, Severity::Error, number, line, (0, line.len()), "the command sends secrets of the user elsewhere");
+            self.push(
+                &EXFILTRATION,
+                Severity::Error,
+                number,
+                line,
+                (0, line.len()),
+                "the command sends secrets of the user elsewhere",
+            );
         }
         is_bad
     }
 
-    fn frontmatter(&mut self, document: &Document<'_>, teaches: bool) {
-        let Some(part) = document.parts.first().filter(|it| it.place == Place::Frontmatter) else { return };
+    fn frontmatter(&mut self, document: &Document<'_>) {
+        let Some(part) = document.parts.first().filter(|it| it.place == Place::Frontmatter) else {
+            return;
+        };
         let text = &document.text.folded.as_bytes()[part.start..part.end];
         if !text.windows(6).any(|it| it == b"hooks:") {
             return;
@@ -382,26 +475,43 @@ impl Reporter<'_> {
         let lines = Lines::new(&document.text.original);
         for captures in FRONTMATTER_HOOK.captures_iter(text).take(50) {
             let Some(command) = captures.get(1) else { continue };
-            let (number, line, column) = lines.at(document.text.original_at(part.start + command.start()));
+            let (number, line, column) =
+                lines.at(document.text.original_at(part.start + command.start()));
             let command = String::from_utf8_lossy(command.as_bytes()).into_owned();
-            self.command(&command, number, line, teaches);
-            self.push(&BRINGS_HOOKS, Severity::Warning, number, line, (column, line.len()), "a client runs this command on events");
+            self.command(&command, number, line);
+            self.push(
+                &BRINGS_HOOKS,
+                Severity::Warning,
+                number,
+                line,
+                (column, line.len()),
+                "a client runs this command on events",
+            );
         }
     }
 
-    fn setting(&mut self, setting: &Setting, file: &str, teaches: bool) {
+    fn setting(&mut self, setting: &Setting, file: &str) {
         match setting {
             Setting::Hook(command) => {
                 let (number, line) = locate(file, command);
-                self.command(command, number, line, teaches);
-                self.push(&BRINGS_HOOKS, Severity::Warning, number, line, (0, line.len()), format!("a client runs `{}` on events", cut(command, 120)));
+                self.command(command, number, line);
+                self.push(
+                    &BRINGS_HOOKS,
+                    Severity::Warning,
+                    number,
+                    line,
+                    (0, line.len()),
+                    format!("a client runs `{}` on events", cut(command, 120)),
+                );
             }
             Setting::Server { name, command, secrets } => {
                 let (number, line) = locate(file, name);
-                self.command(command, number, line, teaches);
+                self.command(command, number, line);
                 let is_loose = is_unpinned(command);
                 let why = match (is_loose, secrets) {
-                    (true, true) => ", in whatever version is newest, with secrets of the environment",
+                    (true, true) => {
+                        ", in whatever version is newest, with secrets of the environment"
+                    }
                     (true, false) => ", in whatever version is newest",
                     (false, true) => ", with secrets of the environment",
                     (false, false) => "",
@@ -416,6 +526,19 @@ impl Reporter<'_> {
     /// Reports sentences that are written with gaps between their letters.
     fn spaced(&mut self, document: &Document<'_>) {
         let bytes = document.text.folded.as_bytes();
+        // A letter between two gaps, three times: hardly any text has that.
+        let gap = |it: u8| matches!(it, b' ' | b'.' | b'-' | b'_' | b'*');
+        let is_spaced = |it: &[u8]| {
+            gap(it[1])
+                && it[0].is_ascii_alphabetic()
+                && it[2].is_ascii_alphabetic()
+                && gap(it[3])
+                && it[4].is_ascii_alphabetic()
+                && gap(it[5])
+        };
+        if !bytes.windows(6).any(is_spaced) {
+            return;
+        }
         let lines = Lines::new(&document.text.original);
         for found in SPACED.find_iter(bytes).take(20) {
             let letters = found.as_bytes().iter().filter(|it| it.is_ascii_alphabetic());
@@ -423,7 +546,14 @@ impl Reporter<'_> {
             if SPELT.iter().any(|it| text.contains(it)) {
                 let (number, line, column) = lines.at(document.text.original_at(found.start()));
                 let columns = (column, (column + found.len()).min(line.len()));
-                self.push(&OVERRIDE_INSTRUCTIONS, Severity::Error, number, line, columns, "the text has instructions with gaps between their letters");
+                self.push(
+                    &OVERRIDE_INSTRUCTIONS,
+                    Severity::Error,
+                    number,
+                    line,
+                    columns,
+                    "the text has instructions with gaps between their letters",
+                );
             }
         }
     }
@@ -433,9 +563,12 @@ impl Reporter<'_> {
         let lines = Lines::new(&outer.text.original);
         for found in BLOBS.find_iter(outer.text.folded.as_bytes()).take(200) {
             let Some(text) = decode_blob(found.as_bytes()) else { continue };
-            let inner = document(text.as_str().into(), Place::Script, true, false);
+            let inner = document(text.as_str().into(), Place::Script, false);
             let hits = scan(&inner);
-            let worst = hits.iter().max_by_key(|it| it.severity).filter(|it| it.severity >= Severity::Warning);
+            let worst = hits
+                .iter()
+                .max_by_key(|it| it.severity)
+                .filter(|it| it.severity >= Severity::Warning);
             let message = worst.map(|it| it.message.to_string()).or_else(|| {
                 let has_words = NETWORK.is_match(text.as_bytes()) && text.contains("sh");
                 (has_words || lint(&text).is_some()).then(|| "it is a command".to_owned())
@@ -466,7 +599,7 @@ fn is_unpinned(command: &str) -> bool {
 /// Decodes base64, its form for URLs, or hexadecimal digits, if a text comes out.
 fn decode_blob(blob: &[u8]) -> Option<String> {
     let blob = &blob[..blob.len().min(BLOB)];
-    let is_hex = blob.iter().all(u8::is_ascii_hexdigit) && blob.len() % 2 == 0;
+    let is_hex = blob.iter().all(u8::is_ascii_hexdigit) && blob.len().is_multiple_of(2);
     let hex = |it: &[u8]| -> Option<u8> {
         let digit = |byte: u8| char::from(byte).to_digit(16);
         u8::try_from(digit(it[0])? * 16 + digit(it[1])?).ok()
@@ -557,7 +690,8 @@ fn excerpt(line: &str, (start, end): (usize, usize)) -> (String, (usize, usize))
         if from + at == start {
             columns.0 = out.len();
         }
-        let is_shown = c == '\t' || !(c.is_control() || prowess::invisible(c.encode_utf8(&mut [0; 4])) > 0);
+        let is_shown =
+            c == '\t' || !(c.is_control() || prowess::invisible(c.encode_utf8(&mut [0; 4])) > 0);
         match is_shown {
             true => out.push(c),
             false => out.extend(c.escape_unicode()),
@@ -588,12 +722,22 @@ fn about(rule: &'static Rule, severity: Severity, path: &str, message: String) -
 
 /// Reports a file that is over the limit.
 pub(super) fn too_large(path: &str) -> AuditFinding {
-    about(&NOT_AUDITED, Severity::Warning, path, "the file is too large; only its start and end were audited".to_owned())
+    about(
+        &NOT_AUDITED,
+        Severity::Warning,
+        path,
+        "the file is too large; only its start and end were audited".to_owned(),
+    )
 }
 
 /// Reports that the limit of a skill is reached.
 pub(super) fn too_many(path: &str) -> AuditFinding {
-    about(&NOT_AUDITED, Severity::Error, path, "there is too much; nothing from this file on was audited".to_owned())
+    about(
+        &NOT_AUDITED,
+        Severity::Error,
+        path,
+        "there is too much; nothing from this file on was audited".to_owned(),
+    )
 }
 
 /// Reports a file that cannot be read.
@@ -604,7 +748,12 @@ pub(super) fn unreadable(path: &str, error: &io::Error) -> AuditFinding {
 /// Reports a link that leads out of the folder.
 pub(super) fn link(path: &str, target: &Path) -> AuditFinding {
     let target = cut(&target.display().to_string(), 200);
-    about(&LINK_OUTSIDE, Severity::Error, path, format!("the link leads out of the folder, to `{target}`"))
+    about(
+        &LINK_OUTSIDE,
+        Severity::Error,
+        path,
+        format!("the link leads out of the folder, to `{target}`"),
+    )
 }
 
 /// Returns what to do about a finding: the first sentence of the fix on the page of the rule.
