@@ -17,9 +17,9 @@ use crate::commands::{ask, chat, sessions, trace};
 use crate::commands::{mcp, servers};
 use crate::{
     commands::{
-        approvals, catalog, check, completions, config, create, disable, doctor, enable, find,
-        init, lab, list, man, migrate, new, prompt, read, remove, rule, run, sandbox, show, tool,
-        tools, trust, undo,
+        approvals, audit, catalog, check, completions, config, create, disable, doctor, enable,
+        find, init, lab, list, man, migrate, new, prompt, read, remove, rule, run, sandbox, show,
+        tool, tools, trust, undo,
     },
     completion,
     config_cache::ConfigCache,
@@ -85,6 +85,7 @@ pub(crate) enum Command {
     List(list::Args),
     #[command(visible_aliases = ["lint", "validate"])]
     Check(check::Args),
+    Audit(audit::Args),
     Rule(rule::Args),
     Doctor(doctor::Args),
     #[command(visible_alias = "search")]

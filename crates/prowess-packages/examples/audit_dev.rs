@@ -28,7 +28,7 @@ fn main() {
                 .skip(1)
                 .map(|f| {
                     let (p, t) = f.split_once('\n').unwrap();
-                    (p.to_owned(), unescape(t))
+                    (String::from_utf8(unescape(p)).unwrap(), unescape(t))
                 })
                 .collect();
             if let Some(out) = args.get(2) {

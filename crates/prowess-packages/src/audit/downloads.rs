@@ -54,7 +54,7 @@ patterns! {
     DOWNLOAD_AND_RUN Code(W, Some(W)), ["iex", "invoke-expression"],
         r"\b(?:iex|invoke-expression)\b[^\n]{0,120}\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring)\b|\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring)\b[^\n|]{0,160}\|\s{0,3}(?:iex|invoke-expression)\b",
         "the command runs a download that nobody has looked at";
-    DOWNLOAD_AND_RUN Code(E, Some(W)), ["install\""],
+    DOWNLOAD_AND_RUN Code(E, Some(E)), ["install\""],
         r#""(?:pre|post)?install"\s{0,3}:\s{0,3}"[^"\n]{0,200}(?:curl|wget|node -e|base64|powershell|sh -c)[^"\n]{0,200}""#,
         "the package runs a download when it is installed";
 

@@ -47,6 +47,9 @@ patterns! {
         r#"(?:fetch|axios\.\w{1,8}|requests\.\w{1,8}|urlopen|\.write|\.send)\([^\n]{0,200}(?:json\.(?:stringify|dumps)\((?:dict\()?)(?:process\.env|os\.environ)\s{0,2}\)"#,
         "the code sends all environment variables elsewhere";
 
+    EXFILTRATION Code(E, Some(E)), ["pbpaste", "xclip", "xsel", "wl-paste", "get-clipboard", "screencapture"],
+        r"\b(?:pbpaste|xclip\b[^\n|]{0,40}-o|xsel\b[^\n|]{0,20}|wl-paste|get-clipboard)[^\n|]{0,40}\|[^\n]{0,60}\b(?:curl|wget|nc|ncat|invoke-\w{1,20})\b",
+        "the command sends the clipboard elsewhere";
     COLLECTOR_HOST Code(E, Some(W)), ["webhook.site", "requestbin", "pipedream.net", "requestcatcher", "interact.sh", "oast.", "burpcollaborator", "beeceptor", "hookbin", "dnslog", "canarytokens"],
         r#"\b(?:webhook\.site/[\w-]{4,}|requestbin\.\w{2,}|[\w-]{2,}\.(?:m\.)?pipedream\.net|[\w-]{2,}\.requestcatcher\.com|[\w-]{2,}\.(?:interact\.sh|oast\.\w{2,}|burpcollaborator\.net|oastify\.com|beeceptor\.com|dnslog\.cn))"#,
         "the address belongs to a service that collects requests";

@@ -24,7 +24,7 @@ static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
 });
 static SINK: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?:\bcurl\b[^\n]{0,300}(?:\s-(?:d|f|t)\b|--data|--form|--upload|@|-x\s{0,2}(?:post|put)|\$)|\bwget\b[^\n]{0,200}(?:--post|\$)|\b(?:nc|ncat|socat|netcat)\s{1,3}[\w$.-]{1,80}\s|\b(?:scp|rsync|sftp|ftp)\s|\b(?:requests|httpx|session|client|axios|http|https|got|request)\.(?:post|put|patch|request|get)\s{0,2}\(|\burlopen\s{0,2}\(|urllib\.request\.request\s{0,2}\(|\bfetch\s{0,2}\(|\baxios\s{0,2}\(|\.sendall\s{0,2}\(|\bsendmail\s{0,2}\(|\breq\.write\s{0,2}\(|invoke-(?:webrequest|restmethod)|\bdig\s[^\n]{0,80}\$|\bnslookup\s[^\n]{0,80}\$)",
+        r"(?:\bcurl\b[^\n]{0,300}(?:\s-(?:d|f|t)\b|--data|--form|--upload|@|-x\s{0,2}(?:post|put)|\$)|\bwget\b[^\n]{0,200}(?:--post|\$)|\b(?:nc|ncat|socat|netcat)\s{1,3}[\w$.-]{1,80}\s|\b(?:scp|rsync|sftp|ftp)\s|\b(?:requests|httpx|session|client|axios|http|https|got|request)\.(?:post|put|patch|request|get)\s{0,2}\(|\burlopen\s{0,2}\(|urllib\.request\.request\s{0,2}\(|\bfetch\s{0,2}\(|\baxios\s{0,2}\(|\.sendall\s{0,2}\(|\bsendmail\s{0,2}\(|\b(?:r|req|request|conn|client|sock\w{0,6})\.(?:write|end|send)\s{0,2}\(|invoke-(?:webrequest|restmethod)|\bdig\s[^\n]{0,80}\$|\bnslookup\s[^\n]{0,80}\$)",
     )
 });
 /// A key that is sent to log in.
@@ -35,7 +35,7 @@ static LOGIN: LazyLock<Regex> = LazyLock::new(|| {
 });
 static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r#"(?:^\s{0,60}(?:const |let |var |export |local |my |\$)?(\w{1,60})(?:\s{0,3},\s{0,3}(\w{1,60}))?\s{0,3}(?::[^=\n]{1,40})?\+?=[^=]|\bas\s{1,3}(\w{1,60})\s{0,2}:|\bfor\s{1,3}(\w{1,60})(?:\s{0,2},\s{0,2}(\w{1,60}))?\s{1,3}(?:in|of)\b|>>?\s{0,3}["']?([\w./~${}-]{4,120})|\b(?:cp|mv|copy\w{0,6}|install)\b[^\n]{0,200}?[\s,]["']?([\w./~${}-]{4,120})["']?\)?\s{0,3}$|\btar\s{1,3}-?\w{0,5}f\s{1,3}([\w./~${}-]{4,120})|\bzip\s{1,3}(?:-\w{1,4}\s{1,3})?([\w./~${}-]{4,120})|^\s{0,8}while\s{1,3}read\s{1,3}(?:-r\s{1,3})?(\w{1,60}))"#,
+        r#"(?:^\s{0,60}(?:const |let |var |export |local |my |\$)?(\w{1,60})(?:\[[^\]\n]{1,60}\])?(?:\s{0,3},\s{0,3}(\w{1,60}))?\s{0,3}(?::[^=\n]{1,40})?\+?=[^=]|\bas\s{1,3}(\w{1,60})\s{0,2}:|\bfor\s{1,3}(\w{1,60})(?:\s{0,2},\s{0,2}(\w{1,60}))?\s{1,3}(?:in|of)\b|>>?\s{0,3}["']?([\w./~${}-]{4,120})|\b(?:cp|mv|copy\w{0,6}|install)\b[^\n]{0,200}?[\s,]["']?([\w./~${}-]{4,120})["']?\)?\s{0,3}$|\btar\s{1,3}-?\w{0,5}f\s{1,3}([\w./~${}-]{4,120})|\bzip\s{1,3}(?:-\w{1,4}\s{1,3})?([\w./~${}-]{4,120})|^\s{0,8}while\s{1,3}read\s{1,3}(?:-r\s{1,3})?(\w{1,60}))"#,
     )
 });
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| {

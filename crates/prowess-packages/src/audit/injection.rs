@@ -26,6 +26,18 @@ patterns! {
         r"\b(?:from now on|you|act|behave|operate)\b[^\n.]{0,60}\b(?:without (?:any )?(?:ethical |safety |content )?(?:restrictions|limitations)|no restrictions)\b[^\n]{0,80}\b(?:user|hidden|polic\w+|ethic\w+|ignore)\b",
         "the text tells the agent to act without restrictions";
 
+    OVERRIDE_INSTRUCTIONS Words(E), ["you were told", "you have been told", "you were given", "you have been given", "you know", "you were instructed"],
+        r"\b(?:forget|ignore|disregard)\W{1,3}(?:everything|anything|all|whatever)\W{1,3}(?:that\W{1,3})?you\W{1,3}(?:were|have been|know)\b",
+        "the text tells the agent to forget what it was told";
+    OVERRIDE_INSTRUCTIONS Words(E), ["not apply", "longer apply", "n't apply", "are void", "no longer valid"],
+        r"\b(?:safety|system|previous|prior|earlier|other|your|security)\W{1,3}(?:\w+\W{1,3}){0,2}?(?:guidelines|instructions?|rules|polic(?:y|ies)|restrictions|prompts?)\b[^\n.]{0,60}\b(?:do(?:es)?(?: not|n'?t)|no longer)\W{1,3}apply\b[^\n]{0,120}\b(?:skill|comply|you|every|here|session)\b",
+        "the text declares that other instructions do not apply";
+    CONCEAL_FROM_USER Words(E), ["need to know", "has to know", "needs to know", "should know", "must know"],
+        r"\b(?:user|human|operator)s?\W{1,3}(?:(?:do(?:es)?|must|should|need)(?: not|n'?t)(?: ever)?)\W{1,3}(?:need to |have to )?(?:know|see|notice|find out|learn)\b(?:\W{1,3}(?:about|of|that)\W{1,3}(?:it|this|these|what you|you)\b|\W{0,3}(?:$|[.!;)\n]))",
+        "the text tells the agent to keep something from the user";
+    CONCEAL_FROM_USER Words(W), ["user asks", "users ask", "anyone asks", "asked about", "asked what"],
+        r"\b(?:if|when)\W{1,3}(?:(?:the )?users?|anyone|asked)\W{1,3}(?:ever )?(?:asks?\W{1,3})?(?:what|whether|if|about|why)\b[^\n]{0,60}\b(?:you|upload\w*|this|sent|ran)\b[^\n]{0,40}\b(?:say|claim|pretend|answer|reply|deny)\b[^\n]{0,30}\b(?:nothing|did ?n[o']t|was ?n[o']t|no (?:data|files?|upload)|it)\b",
+        "the text tells the agent what to claim if the user asks";
     CONCEAL_FROM_USER Words(E), ["tell", "inform", "notify", "alert"],
         r#"\b(?:do not|don'?t|never|must not|without|avoid)\W{1,4}(?:ever |also |explicitly )?(?:tell|inform|notify|alert)(?:ing)?\W{1,4}(?:the |your |any )?(?:user|human|operator)s?\b(?:\W{1,3}(?:about|of)\W{1,3}(?:this|it|these|that|any of|what you)\b|\W{1,3}that (?:you|this|it)\W{1,3}(?:did|ran|sent|read|have|are|was|is)\b|\W{0,3}(?:$|[.!;)\n]))"#,
         "the text tells the agent not to tell the user what it does";
@@ -49,7 +61,7 @@ patterns! {
         r"\bwithout\W{1,3}(?:\w+\W{1,3}){0,4}?(?:permission|confirmation|approval|consent|asking)\b[^\n]{0,60}\b(?:even (?:if|when|though)|regardless of)\b[^\n]{0,80}\b(?:polic\w+|required?|asks?|objects?|says?|told|refuse[sd]?|instruct\w+)\b",
         "the text tells the agent to act without the approval that a policy requires";
     SKIP_APPROVAL Words(E), ["tool call", "permission prompt", "permission request", "approval prompt", "permission dialog"],
-        r"\b(?:approve|accept|allow|auto-?approve|confirm|bypass|dismiss|disable)\W{1,3}(?:\w+\W{1,3}){0,2}?(?:every|all|any|each)\W{1,3}(?:\w+\W{1,3}){0,2}?(?:tool calls?|permission (?:prompts?|requests?|dialogs?)|approval prompts?)\b",
+        r"\b(?:approve|accept|allow|auto-?approve|confirm|bypass|dismiss|disable|answer|say|click)\W{1,3}(?:\w+\W{1,3}){0,2}?(?:every|all|any|each)\W{1,3}(?:\w+\W{1,3}){0,2}?(?:tool calls?|permission (?:prompts?|requests?|dialogs?)|approval prompts?)\b",
         "the text tells the agent to approve everything";
     SKIP_APPROVAL Words(W), ["permission", "approval", "confirmation"],
         r"\b(?:bypass|circumvent|disable|suppress)\W{1,3}(?:\w+\W{1,3}){0,3}?(?:permission|approval|confirmation)\W{1,3}(?:prompts?|requests?|checks?|dialogs?|requirements?|gates?)\b",

@@ -21,7 +21,13 @@ patterns! {
     OBFUSCATED_CODE Code(E, Some(W)), ["fromcharcode"],
         r"(?s-u:fromcharcode\s{0,2}\(\s{0,3}\d{1,3}(?:\s{0,2},\s{0,2}\d{1,3}){3,200}.{0,400}\beval\s{0,2}\()",
         "the code composes a text from numbers and runs it";
-    OBFUSCATED_CODE Code(E, Some(W)), ["frombase64string", "-enc", "-e "],
+    OBFUSCATED_CODE Code(E, Some(W)), ["b64decode", "unhexlify", "fromhex", "zlib.decompress", "marshal.loads"],
+        r"(?s-u:(?:b64decode|unhexlify|fromhex|zlib\.decompress|marshal\.loads).{0,300}^[ \t]{0,40}(?:exec|eval)\s{0,2}\()",
+        "the code decodes a text and runs it";
+    OBFUSCATED_CODE Code(E, Some(W)), [".join(["],
+        r#"(?s-u:["']{2}\.join\(\[(?:\s{0,40}["'][^"'\n]{1,14}["']\s{0,3},?){3,40}\s{0,40}\]\).{0,300}(?:os\.system|subprocess|popen|\bexec\s{0,2}\(|\beval\s{0,2}\())"#,
+        "the code composes a command of pieces and runs it";
+    OBFUSCATED_CODE Code(E, Some(E)), ["frombase64string", "-enc", "-e "],
         r"(?:\bpowershell(?:\.exe)?\b[^\n]{0,80}\s-e\w{0,20}\s{1,3}[a-z0-9+/=]{40,}|\b(?:iex|invoke-expression)\b[^\n]{0,120}frombase64string)",
         "the command decodes a text and runs it";
     OBFUSCATED_CODE Code(E, Some(W)), ["__import__", "chr("],

@@ -72,6 +72,7 @@ impl<'a> Text<'a> {
         let mut at = 0;
         while let Some(c) = original[at..].chars().next() {
             let rest = &original[at..];
+            let mut is_joined = false;
             let (length, new): (usize, Folded) = match c {
                 '&' if folding == Folding::Markup => match entity(rest) {
                     Some((length, c)) => {
@@ -81,7 +82,8 @@ impl<'a> Text<'a> {
                     None => (1, Folded::Char('&')),
                 },
                 '\\' if folding == Folding::Code && rest.starts_with("\\\n") => {
-                    (2, Folded::Char(' '))
+                    is_joined = true;
+                    (2, Folded::Nothing)
                 }
                 c if c.is_ascii() => (1, Folded::Char(c)),
                 c => (c.len_utf8(), fold(c)),
@@ -91,7 +93,7 @@ impl<'a> Text<'a> {
                     folded.push(new);
                     is_disguised |= new.is_ascii_alphabetic() && new != c && !c.is_ascii();
                 }
-                Folded::Nothing => is_disguised = true,
+                Folded::Nothing => is_disguised |= !is_joined,
             }
             at += length;
             let last = marks.last().copied().unwrap_or_default();
