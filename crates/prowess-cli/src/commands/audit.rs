@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     if !stale.is_empty() {
         let entries = super::plural(stale.len(), "entry", "entries");
-        printer.warning(&format!("{entries} of the baseline stand for no finding any more"));
+        printer.warning(&format!("{entries} of the baseline have no finding any more"));
         let first: Vec<String> =
             stale.iter().take(3).map(|it| format!("`{}` in `{}`", it.rule, it.path)).collect();
         printer.hint(&format!("such as {}; `--accept` removes them", first.join(", ")));

@@ -22,7 +22,7 @@ patterns! {
         r#"(?:\b(?:cat|cp|base64|tar|less|head|xxd|readfilesync|readfile|open)\b[\s("'`]{1,4}[^\n]{0,60}\.ssh[/"',\s]{1,6}id_(?:rsa|ed25519|ecdsa|dsa)(?:[^.\w]|$)|["']\.ssh["'][^\n]{0,20}id_(?:rsa|ed25519|ecdsa|dsa)[^\n]{0,10}read)"#,
         "the code reads a private SSH key";
     CREDENTIAL_ACCESS Code(W, Some(I)), [".aws/credentials", ".netrc", ".git-credentials", ".pypirc", "gh/hosts", ".docker/config.json", ".kube/config", "/etc/shadow", ".claude/.credentials", ".codex/auth", "_history"],
-        r#"\b(?:cat|cp|base64|tar|head|grep|open|readfilesync|readfile|read_text|path)\b[\s("'`]{1,4}[^\n]{0,60}(?:\.aws/credentials|\.netrc\b|\.git-credentials|\.pypirc|gh/hosts|\.docker/config\.json|\.kube/config|/etc/shadow|\.claude/\.credentials|\.codex/auth|\.(?:bash|zsh)_history)"#,
+        r#"\b(?:cat|cp|base64|tar|head|open|readfilesync|readfile|read_text|path)\b[\s("'`]{1,4}[^\n]{0,60}(?:\.aws/credentials|\.netrc\b|\.git-credentials|\.pypirc|gh/hosts|\.docker/config\.json|\.kube/config|/etc/shadow|\.claude/\.credentials|\.codex/auth|\.(?:bash|zsh)_history)"#,
         "the code reads credentials of another program";
     CREDENTIAL_ACCESS Code(W, Some(I)), ["169.254.169.254", "metadata.google.internal"],
         r"https?://(?:169\.254\.169\.254|metadata\.google\.internal)/[^\s]{0,40}(?:security-credentials|token|service-accounts)",

@@ -274,12 +274,12 @@ pub(super) fn scan(document: &Document<'_>) -> Vec<Hit> {
     let scanner = &*SCANNER;
     let text = document.text.folded.as_bytes();
     let mut hits: Vec<Hit> = Vec::new();
-    // Where each pattern is searched again, and how often it matched.
-    let mut state = vec![(0_usize, 0_usize); scanner.patterns.len()];
+    // Where each pattern is searched again, where its last match ended, and how many there were.
+    let mut state = vec![(0_usize, 0_usize, 0_usize); scanner.patterns.len()];
     for anchor in scanner.anchors.find_overlapping_iter(text) {
         let at = anchor.start();
         for &index in &scanner.users[anchor.pattern().as_usize()] {
-            let (next, count) = &mut state[index];
+            let (next, last, count) = &mut state[index];
             if at < *next || *count >= MOST {
                 continue;
             }
@@ -289,6 +289,7 @@ pub(super) fn scan(document: &Document<'_>) -> Vec<Hit> {
                 continue;
             }
             let (start, end) = Document::window(&part, at);
+            let start = start.max(*last);
             let regex = scanner.regexes[index].get_or_init(|| regex(pattern.regex));
             let Some(found) = regex.find(&text[start..end]) else {
                 *next = (at + STEP).min(end).max(at + 1);
@@ -297,6 +298,7 @@ pub(super) fn scan(document: &Document<'_>) -> Vec<Hit> {
             let margin = found.as_bytes().iter().take_while(|it| it.is_ascii_whitespace()).count();
             let (start, end) = (start + found.start() + margin, start + found.end());
             *next = end.max(at + 1);
+            *last = end;
             *count += 1;
             let Some(severity) = document.severity(pattern, &part, start, end) else {
                 continue;
