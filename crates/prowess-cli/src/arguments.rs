@@ -17,13 +17,13 @@ use crate::commands::{ask, chat, sessions, trace};
 use crate::commands::{mcp, servers};
 #[cfg(feature = "packages")]
 use crate::commands::{
-    add, export, import, outdated, packages_cache, publish, search, sync, update, use_skill, verify,
+    add, audit, export, import, outdated, packages_cache, publish, search, sync, update, use_skill, verify,
 };
 use crate::{
     commands::{
-        approvals, catalog, check, completions, config, create, disable, doctor, enable, find,
-        init, lab, list, man, migrate, new, prompt, read, remove, rule, run, sandbox, show, tool,
-        tools, trust, undo,
+        approvals, catalog, check, completions, config, create, disable, doctor, enable,
+        find, init, lab, list, man, migrate, new, prompt, read, remove, rule, run, sandbox, show,
+        tool, tools, trust, undo,
     },
     completion,
     config_cache::ConfigCache,
@@ -89,6 +89,8 @@ pub(crate) enum Command {
     List(list::Args),
     #[command(visible_aliases = ["lint", "validate"])]
     Check(check::Args),
+    #[cfg(feature = "packages")]
+    Audit(audit::Args),
     Rule(rule::Args),
     Doctor(doctor::Args),
     Find(find::Args),

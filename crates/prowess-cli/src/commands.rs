@@ -3,6 +3,8 @@
 pub(crate) mod summary;
 pub(crate) mod list;
 pub(crate) mod check;
+#[cfg(feature = "packages")]
+pub(crate) mod audit;
 pub(crate) mod rule;
 pub(crate) mod doctor;
 pub(crate) mod find;
@@ -101,6 +103,8 @@ pub(crate) fn run(
     match command {
         Command::List(args) => list::run(args, global, printer),
         Command::Check(args) => check::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Audit(args) => audit::run(args, global, printer),
         Command::Rule(args) => rule::run(args, global, printer),
         Command::Doctor(args) => doctor::run(args, global, printer),
         Command::Find(args) => find::run(args, global, printer),

@@ -12,6 +12,7 @@ use clap_complete::{
 };
 use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
 use prowess_cli::settings::Config;
+use prowess_packages::AUDIT_RULES;
 use prowess_runtime::{Launcher, SkillProvider};
 
 use crate::{
@@ -96,9 +97,14 @@ pub(crate) fn settings() -> ArgValueCandidates {
     })
 }
 
-/// Completes the rules of `check`.
+/// Completes the rules of `check` and `audit`.
 pub(crate) fn rules() -> ArgValueCandidates {
-    from_list(RULES.iter().map(|it| (it.code, it.summary)))
+    from_list(RULES.iter().chain(AUDIT_RULES).map(|it| (it.code, it.summary)))
+}
+
+/// Completes the rules of `audit`.
+pub(crate) fn audit_rules() -> ArgValueCandidates {
+    from_list(AUDIT_RULES.iter().map(|it| (it.code, it.summary)))
 }
 
 /// Completes the skills that clients may find, and paths.

@@ -19,13 +19,14 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use prowess::{
-    CLIENTS, Finding, Profile, Surroundings, client, did_you_mean, name_hint, nearest,
+    CLIENTS, Finding, Profile, RULES, Severity, Surroundings, client, did_you_mean, name_hint,
+    nearest, rule,
 };
 use prowess_cli::settings::Config;
 use prowess_packages::{
-    ContentDigest, DiscoveredPackage, FetchPackageError, FetchProgress, FetchedTree, InstallPlace, InstallReport,
+    AuditLimits, ContentDigest, DiscoveredPackage, FetchPackageError, FetchProgress, FetchedTree, InstallPlace, InstallReport,
     Lock, LockedSkill, MergeResult, PackageCache, PackageFetcher, PackagedSkill, Pin, Signer, SkillSource,
-    SourceKind, discover,
+    SourceKind, TreeFile, audit_folder, discover,
 };
 use tokio::runtime::Runtime;
 
@@ -442,9 +443,23 @@ pub(crate) fn note_report(report: &InstallReport, printer: &mut Printer) {
     }
 }
 
-/// Audits the files of a skill in a folder.
-pub(crate) fn audit(_name: &str, _folder: &Path) -> Vec<Finding> {
-    Vec::new()
+/// Audits the files of a skill in a folder. What cannot be audited is a finding too.
+pub(crate) fn audit(files: &[TreeFile], folder: &Path) -> Vec<Finding> {
+    let report = match audit_folder(folder, &AuditLimits::default()) {
+        Ok(report) => report,
+        Err(error) => return vec![not_audited(folder, chain(&error))],
+    };
+    let is_own = |it: &Finding| {
+        let path = it.path.strip_prefix(folder).unwrap_or(&it.path).to_string_lossy().replace('\\', "/");
+        path.is_empty() || files.iter().any(|file| file.path == path)
+    };
+    report.findings.into_iter().map(|it| it.finding).filter(is_own).collect()
+}
+
+/// Returns the finding that a skill could not be audited, which is an error of `audit`.
+fn not_audited(folder: &Path, why: String) -> Finding {
+    let rule = rule("file-unreadable").unwrap_or(&RULES[0]);
+    Finding::new(rule, Severity::Error, folder, why, "check the file and its permissions")
 }
 
 /// Returns the status of a program that was ended by a signal, as shells give it.

@@ -37,6 +37,10 @@ pub use crate::{
         ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
         copy_folder, format_of, unpack, unpack_with,
     },
+    audit::{
+        AUDIT_RULES, AcceptedFinding, AuditBaseline, AuditError, AuditFile, AuditFinding,
+        AuditLimits, AuditReport, BaselineError, audit_files, audit_folder,
+    },
     cache::{CacheDraft, CacheError, CacheSize, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
     discover::{DiscoveredPackage, PackageNote, PackagedSkill, discover},

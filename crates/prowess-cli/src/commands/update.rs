@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let difference =
             VersionChange::between((&skill.files, old_folder.as_deref()), (&new.files, &new_folder));
         let reviewed = ReviewedSkill::new(new, tree, session.profile);
-        let known = old_folder.map(|it| packages::audit(&skill.name, &it)).unwrap_or_default();
+        let known = old_folder.map(|it| packages::audit(&skill.files, &it)).unwrap_or_default();
         let dangers = reviewed.new_dangers(&known);
         let new = new.clone();
         updates.push(Update { old: skill, entry, new, tree, change: difference, reviewed, dangers });

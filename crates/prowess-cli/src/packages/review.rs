@@ -57,7 +57,7 @@ impl ReviewedSkill {
             });
             it.rule.code != "name-folder" && is_own
         });
-        let audited = super::audit(&skill.name, &folder);
+        let audited = super::audit(&skill.files, &folder);
         let dangers = audited.iter().filter(|it| it.severity == Severity::Error).count();
         let number = audited.len();
         findings.splice(0..0, audited);

@@ -12,5 +12,7 @@ mod archives;
 mod package_cache;
 mod signatures;
 mod sources;
+#[cfg(unix)]
 mod ssh_server;
 mod uploading;
+mod audit;
