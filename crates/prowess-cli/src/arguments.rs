@@ -11,19 +11,20 @@ use prowess_cli::settings::{Bytes, Depth, Ratio, bytes};
 
 #[cfg(feature = "http")]
 use crate::commands::prepare;
+#[cfg(feature = "packages")]
+use crate::commands::{
+    add, audit, export, import, outdated, packages_cache, publish, search, sync, update, use_skill,
+    verify,
+};
 #[cfg(feature = "agent")]
 use crate::commands::{ask, chat, sessions, trace};
 #[cfg(feature = "mcp")]
 use crate::commands::{mcp, servers};
-#[cfg(feature = "packages")]
-use crate::commands::{
-    add, audit, export, import, outdated, packages_cache, publish, search, sync, update, use_skill, verify,
-};
 use crate::{
     commands::{
-        approvals, catalog, check, completions, config, create, disable, doctor, enable,
-        find, init, lab, list, man, migrate, new, prompt, read, remove, rule, run, sandbox, show,
-        tool, tools, trust, undo,
+        approvals, catalog, check, completions, config, create, disable, doctor, enable, find,
+        init, lab, list, man, migrate, new, prompt, read, remove, rule, run, sandbox, show, tool,
+        tools, trust, undo,
     },
     completion,
     config_cache::ConfigCache,

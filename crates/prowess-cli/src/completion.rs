@@ -15,6 +15,8 @@ use prowess_cli::settings::Config;
 use prowess_packages::AUDIT_RULES;
 use prowess_runtime::{Launcher, SkillProvider};
 
+#[cfg(feature = "packages")]
+use crate::packages;
 use crate::{
     arguments::{Arguments, Global},
     commands::doctor,
@@ -24,8 +26,6 @@ use crate::{
     safe,
     toolbox::{Caller, toolbox},
 };
-#[cfg(feature = "packages")]
-use crate::packages;
 #[cfg(feature = "agent")]
 use crate::{connection, sessions as session_files};
 

@@ -218,7 +218,10 @@ const EXAMPLES: &[Examples] = &[
     (
         "publish",
         &[
-            ("prowess publish my-skill --to https://hub.example.com --dry-run", "show what would be uploaded"),
+            (
+                "prowess publish my-skill --to https://hub.example.com --dry-run",
+                "show what would be uploaded",
+            ),
             ("prowess publish my-skill --to https://hub.example.com", "check, pack and upload it"),
         ],
     ),

@@ -24,9 +24,9 @@ use prowess::{
 };
 use prowess_cli::settings::Config;
 use prowess_packages::{
-    AuditLimits, ContentDigest, DiscoveredPackage, FetchPackageError, FetchProgress, FetchedTree, InstallPlace, InstallReport,
-    Lock, LockedSkill, MergeResult, PackageCache, PackageFetcher, PackagedSkill, Pin, Signer, SkillSource,
-    SourceKind, TreeFile, audit_folder, discover,
+    AuditLimits, ContentDigest, DiscoveredPackage, FetchPackageError, FetchProgress, FetchedTree,
+    InstallPlace, InstallReport, Lock, LockedSkill, MergeResult, PackageCache, PackageFetcher,
+    PackagedSkill, Pin, Signer, SkillSource, SourceKind, TreeFile, audit_folder, discover,
 };
 use tokio::runtime::Runtime;
 
@@ -36,6 +36,7 @@ pub(crate) use self::{
     place::Place,
     removing::remove,
     review::{ReviewedSkill, print_left_out, print_skills, size_text},
+    signing::{SIGNATURES, signed_text},
     undoing::{PackageChange, package_changes, undo},
     version_change::{VersionChange, folder_of_locked, print_version_change},
     wording::{source_text, version_text},
@@ -87,6 +88,19 @@ impl PackageSession {
         let runtime = runtime.context("cannot wait for anything")?;
         let profile = global.profile.into();
         Ok(Self { place, config, cache, fetcher, install, profile, runtime })
+    }
+
+    /// Returns a fetcher that sends a token to the host of a registry.
+    pub(crate) fn fetcher_with_token(
+        &self,
+        registry: &url::Url,
+        token: Option<String>,
+    ) -> Result<PackageFetcher> {
+        let fetcher = PackageFetcher::new(self.cache.clone()).with_proxies(host::proxies()?);
+        Ok(match (registry.host_str(), token) {
+            (Some(host), Some(token)) => fetcher.with_token(host, token.trim().to_owned()),
+            _ => fetcher,
+        })
     }
 
     /// Returns the clients that the settings name; none are those that are found.
@@ -141,7 +155,9 @@ fn progress_text(what: &str, progress: &FetchProgress) -> String {
     const BAR: usize = 20;
     let counts = progress.counts();
     let mut text = format!("{what}…");
-    if let Some(filled) = (counts.bytes.min(counts.total_bytes) * BAR as u64).checked_div(counts.total_bytes) {
+    if let Some(filled) =
+        (counts.bytes.min(counts.total_bytes) * BAR as u64).checked_div(counts.total_bytes)
+    {
         let filled = usize::try_from(filled).unwrap_or(BAR);
         text = format!("{what}  {}{}", "█".repeat(filled), "░".repeat(BAR - filled));
     }
@@ -279,7 +295,9 @@ pub(crate) fn fetch_error(error: &FetchPackageError) -> CliError {
         true => CliError::invalid_input(chain(error)),
         false => CliError::new(chain(error)),
     };
-    let hint = error.hint().unwrap_or_else(|| "see `prowess add --help` for what a source can be".to_owned());
+    let hint = error
+        .hint()
+        .unwrap_or_else(|| "see `prowess add --help` for what a source can be".to_owned());
     fault.hint(hint)
 }
 
@@ -302,8 +320,7 @@ pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 pub(crate) fn parse_source(text: &str, global: &Global) -> Result<SkillSource, CliError> {
     let base = global.cwd.as_deref().unwrap_or(Path::new("."));
     let parsed = SkillSource::parse_in(text, &|it| base.join(it).exists());
-    let mut source =
-        parsed.map_err(|error| CliError::new(error.to_string()).hint(error.hint()))?;
+    let mut source = parsed.map_err(|error| CliError::new(error.to_string()).hint(error.hint()))?;
     if let SourceKind::Folder(path) | SourceKind::File(path) = &mut source.kind {
         *path = resolve(path, base);
     }
@@ -450,7 +467,8 @@ pub(crate) fn audit(files: &[TreeFile], folder: &Path) -> Vec<Finding> {
         Err(error) => return vec![not_audited(folder, chain(&error))],
     };
     let is_own = |it: &Finding| {
-        let path = it.path.strip_prefix(folder).unwrap_or(&it.path).to_string_lossy().replace('\\', "/");
+        let path =
+            it.path.strip_prefix(folder).unwrap_or(&it.path).to_string_lossy().replace('\\', "/");
         path.is_empty() || files.iter().any(|file| file.path == path)
     };
     report.findings.into_iter().map(|it| it.finding).filter(is_own).collect()
@@ -487,7 +505,9 @@ pub(crate) fn named(
     if names.is_empty() {
         return Ok(lock.skills().to_vec());
     }
-    let found = names.iter().map(|name| lock.get(name).cloned().ok_or_else(|| no_locked(lock, name, session)));
+    let found = names
+        .iter()
+        .map(|name| lock.get(name).cloned().ok_or_else(|| no_locked(lock, name, session)));
     found.collect()
 }
 
@@ -565,7 +585,10 @@ pub(crate) fn installed_skills(global: &Global) -> Vec<(String, String)> {
     let locks = places.into_iter().flatten().filter_map(|it| it.read_lock().ok());
     locks
         .flat_map(|it| {
-            it.skills().iter().map(|it| (it.name.clone(), it.source.to_string())).collect::<Vec<_>>()
+            it.skills()
+                .iter()
+                .map(|it| (it.name.clone(), it.source.to_string()))
+                .collect::<Vec<_>>()
         })
         .collect()
 }

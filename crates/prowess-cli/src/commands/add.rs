@@ -211,7 +211,8 @@ fn note_moved_tags(wanted: &[Wanted<'_>], change: &Change<'_>, printer: &mut Pri
     for one in wanted {
         let tree = &one.package.tree;
         if let Some(locked) = change.lock.get(&one.entry.name)
-            && let Some(tag) = packages::moved_tag(locked, tree.reference.as_deref(), tree.commit.as_deref())
+            && let Some(tag) =
+                packages::moved_tag(locked, tree.reference.as_deref(), tree.commit.as_deref())
         {
             printer.safety_warning(&format!(
                 "the tag `{tag}` has moved since `{}` was installed: ask its author why",
@@ -246,7 +247,10 @@ fn pinned(mut source: SkillSource, pin: Option<&str>) -> Result<SkillSource, Cli
         SourceKind::Git(GitSource { reference, .. }) => reference,
         SourceKind::ClawHub { version, .. } => version,
         SourceKind::Npm { range, .. } => range,
-        SourceKind::Folder(_) | SourceKind::File(_) | SourceKind::Download(_) | SourceKind::Site(_)
+        SourceKind::Folder(_)
+        | SourceKind::File(_)
+        | SourceKind::Download(_)
+        | SourceKind::Site(_)
         | _ => {
             let fault = CliError::new(format!("`{shown}` has no versions to pin"));
             return Err(fault.hint("leave `--pin` out; the lock file records its digest"));
@@ -286,8 +290,11 @@ fn entry(
         }
     };
     if !is_plain_name(&key) {
-        let fault = CliError::invalid_input(format!("`{key}` cannot be the name of an installed skill"));
-        return Err(fault.hint("give it one with `--as`, of lowercase letters, digits and hyphens").into());
+        let fault =
+            CliError::invalid_input(format!("`{key}` cannot be the name of an installed skill"));
+        return Err(fault
+            .hint("give it one with `--as`, of lowercase letters, digits and hyphens")
+            .into());
     }
     let mut source = SkillSource::new(package.tree.source.kind.clone());
     let same_name = package.found.skills.iter().filter(|it| it.name == skill.name).count();
@@ -344,10 +351,13 @@ fn same_name(
 ) -> CliError {
     let source = entry.source.to_string();
     let message = match is_installed {
-        true => format!("`{name}` is installed from `{other}` already, and `{source}` is another source"),
+        true => format!(
+            "`{name}` is installed from `{other}` already, and `{source}` is another source"
+        ),
         false => format!("`{other}` and `{source}` both have a skill `{name}`"),
     };
-    let line = format!("{name}-2 = {{ source = \"{source}\", skill = \"{}\" }}", entry.skill_name());
+    let line =
+        format!("{name}-2 = {{ source = \"{source}\", skill = \"{}\" }}", entry.skill_name());
     let typed = context::shell_quote(&source);
     let own = context::shell_quote(entry.skill_name());
     let fault = CliError::invalid_input(message).hint(format!(
@@ -368,7 +378,12 @@ fn is_same_origin(one: &SkillSource, other: &SkillSource) -> bool {
         (SourceKind::Git(one), SourceKind::Git(other)) => one.url == other.url,
         (
             SourceKind::ClawHub { registry, owner, slug, .. },
-            SourceKind::ClawHub { registry: other_registry, owner: other_owner, slug: other_slug, .. },
+            SourceKind::ClawHub {
+                registry: other_registry,
+                owner: other_owner,
+                slug: other_slug,
+                ..
+            },
         ) => registry == other_registry && owner == other_owner && slug == other_slug,
         (SourceKind::Npm { name, .. }, SourceKind::Npm { name: other, .. }) => name == other,
         (one, other) => one == other,
@@ -377,11 +392,12 @@ fn is_same_origin(one: &SkillSource, other: &SkillSource) -> bool {
 
 fn note_package(package: &Package, printer: &mut Printer) {
     let tree = &package.tree;
-    let overlooked: Vec<&str> =
-        package.found.skills.iter().filter(|it| it.overlooked).map(|it| &*it.name).collect();
+    if let Some(warning) = &tree.warning {
+        printer.safety_warning(warning);
+    }
     // Who asks for a skill by name is told about others only on demand.
     if package.names.is_empty() || printer.verbose {
-        print_left_out(&package.found.findings, &overlooked, tree, printer);
+        print_left_out(&package.found, tree, printer);
     }
     for (name, source) in &package.found.elsewhere {
         if printer.verbose {
@@ -399,7 +415,8 @@ fn print_title(tree: &FetchedTree, printer: &mut Printer) -> Result<()> {
     let here = crate::surroundings::absolute(here)?;
     let source = packages::source_text(&tree.source, &here, context::home().as_deref());
     let version = version_text(tree);
-    let title = format!("{}  {}", printer.name(&safe::line(&source)), printer.dim(&safe::line(&version)));
+    let title =
+        format!("{}  {}", printer.name(&safe::line(&source)), printer.dim(&safe::line(&version)));
     printer.line(title.trim_end())
 }
 
@@ -467,6 +484,8 @@ fn package_json<'r>(package: &Package, skills: impl Iterator<Item = &'r Reviewed
         "reference": tree.reference,
         "version": tree.version,
         "published": tree.published,
+        "warning": tree.warning,
+        "notes": tree.notes,
         "skills": skills.map(ReviewedSkill::json).collect::<Vec<_>>(),
         "findings": findings.iter().filter(least).map(finding_json).collect::<Vec<_>>(),
         "elsewhere": package.found.elsewhere.iter().map(|(plugin, source)| {

@@ -44,8 +44,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let mut folders = Vec::new();
     for skill in lock.skills() {
         let folder = packages::folder_of_locked(skill, &session).ok_or_else(|| {
-            CliError::invalid_input(format!("the files of `{}` are not there as they were locked", skill.name))
-                .hint(format!("`prowess sync{}` installs them", session.place.flag()))
+            CliError::invalid_input(format!(
+                "the files of `{}` are not there as they were locked",
+                skill.name
+            ))
+            .hint(format!("`prowess sync{}` installs them", session.place.flag()))
         })?;
         folders.push((skill, folder));
     }
@@ -56,7 +59,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Format::Apm => export_apm_lock(&skills),
     };
     let exported = exported.map_err(|error| {
-        CliError::new(packages::chain(&error)).hint("check the files of the skill with `prowess verify`")
+        CliError::new(packages::chain(&error))
+            .hint("check the files of the skill with `prowess verify`")
     })?;
     match &args.output {
         Some(path) => {

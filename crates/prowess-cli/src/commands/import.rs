@@ -116,7 +116,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let unpinned: Vec<&str> =
         taken.values().filter(|it| it.unpinned.is_some()).map(|it| &*it.entry.name).collect();
     if !unpinned.is_empty() {
-        let (skills, is) = (count(unpinned.len(), "skill"), if unpinned.len() == 1 { "is" } else { "are" });
+        let (skills, is) =
+            (count(unpinned.len(), "skill"), if unpinned.len() == 1 { "is" } else { "are" });
         printer.note(&format!(
             "{skills} {is} not pinned to a commit or version: {}; the lock file has the digests of the files as they are now",
             context::quote_entries(&unpinned)
@@ -160,12 +161,19 @@ fn read(args: &Args, global: &Global, session: &PackageSession) -> Result<Record
         }
         Some(path) => {
             let Some(format) = ForeignFormat::of(&path) else {
-                let message = format!("`{}` is not the lock file of a package manager that is known", path.display());
+                let message = format!(
+                    "`{}` is not the lock file of a package manager that is known",
+                    path.display()
+                );
                 let names: Vec<&str> = ForeignFormat::ALL.iter().map(|it| it.paths()[0]).collect();
-                return Err(CliError::new(message).hint(format!("known are {}", context::quote_entries(&names))).into());
+                return Err(CliError::new(message)
+                    .hint(format!("known are {}", context::quote_entries(&names)))
+                    .into());
             };
             if !path.exists() {
-                return Err(CliError::new(format!("there is no file `{}`", path.display())).hint("check the path").into());
+                return Err(CliError::new(format!("there is no file `{}`", path.display()))
+                    .hint("check the path")
+                    .into());
             }
             files.push((format, path));
         }
@@ -296,7 +304,9 @@ fn take(skill: &ForeignSkill, session: &PackageSession) -> Result<Taken, String>
     targets.retain(|it| {
         let own = directories_path(&directories, &it.path, &skill.name);
         it.form == TargetForm::Link
-            || own.is_some_and(|path| real_path(&path) == first || files_of(&path, session).as_ref() == Ok(&files))
+            || own.is_some_and(|path| {
+                real_path(&path) == first || files_of(&path, session).as_ref() == Ok(&files)
+            })
     });
     let check = match &skill.hash {
         ForeignHash::None(why) => HashCheck::NotChecked((*why).to_owned()),

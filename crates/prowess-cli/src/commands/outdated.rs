@@ -94,7 +94,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let versions = plural(held, "newer version is", "newer versions are");
         printer.note(&format!("{versions} younger than `packages.min_age`"));
     }
-    let failed: Vec<&FetchPackageError> = newest.iter().filter_map(|it| it.as_ref().err()).collect();
+    let failed: Vec<&FetchPackageError> =
+        newest.iter().filter_map(|it| it.as_ref().err()).collect();
     for error in &failed {
         packages::fetch_error(error).print(printer);
         status = ExitStatus::Error;
@@ -115,7 +116,9 @@ fn is_newer(skill: &LockedSkill, newest: &NewestVersion, session: &PackageSessio
         (Some(version), ..) => skill.version.as_ref() != Some(version),
         (None, Some(commit), _) => skill.commit.as_ref() != Some(commit),
         // The tree of a folder or file has been read; the skill in it counts.
-        (None, None, Some(_)) => packages::newest_digest(skill, session).is_some_and(|it| it != skill.digest),
+        (None, None, Some(_)) => {
+            packages::newest_digest(skill, session).is_some_and(|it| it != skill.digest)
+        }
         (None, None, None) => false,
     }
 }

@@ -44,7 +44,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let words = args.words.join(" ");
     if words.trim().is_empty() {
         let fault = CliError::new("there is nothing to search for");
-        return Err(fault.hint("describe what the skill should do, as in `prowess search fill in forms`").into());
+        return Err(fault
+            .hint("describe what the skill should do, as in `prowess search fill in forms`")
+            .into());
     }
     let session = PackageSession::open(false, false, global, printer)?;
     let registries = registries(args, &session)?;
@@ -62,9 +64,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let (library, remote) = library(found, global, &session, printer)?;
     let config = &session.config;
-    let ranked = matches_by(&library, &words, config.matching().strategy, args.top.into(), |it: &Skill| {
-        it.manifest.is_active()
-    });
+    let ranked =
+        matches_by(&library, &words, config.matching().strategy, args.top.into(), |it: &Skill| {
+            it.manifest.is_active()
+        });
     let rows: Vec<Row<'_>> = ranked
         .iter()
         .map(|it| {
@@ -130,8 +133,9 @@ fn registries(args: &Args, session: &PackageSession) -> Result<Vec<url::Url>, Cl
             let url = url::Url::parse(it).ok();
             let url = url.filter(|it| matches!(it.scheme(), "https" | "http") && it.has_host());
             url.ok_or_else(|| {
-                CliError::new(format!("`{it}` is not the address of a registry"))
-                    .hint("write a URL such as `https://clawhub.ai`, or a name in `packages.registries`")
+                CliError::new(format!("`{it}` is not the address of a registry")).hint(
+                    "write a URL such as `https://clawhub.ai`, or a name in `packages.registries`",
+                )
             })
         })
         .collect()
@@ -155,7 +159,8 @@ fn library(
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     let mut remote = Remote::new();
     for (number, (found, registry)) in found.into_iter().enumerate() {
-        let about = found.summary.as_deref().or(found.display_name.as_deref()).unwrap_or(&found.slug);
+        let about =
+            found.summary.as_deref().or(found.display_name.as_deref()).unwrap_or(&found.slug);
         let title = found.display_name.as_deref().unwrap_or_default();
         // A JSON text is a YAML text.
         let text = format!(
@@ -188,19 +193,29 @@ fn print_rows(rows: &[Row<'_>], printer: &mut Printer) -> Result<()> {
         if !printer.is_terminal {
             let is_there = if row.remote.is_some() { "registry" } else { "installed" };
             let how = match row.remote {
-                Some((found, _)) => format!("\tprowess add {}", context::shell_quote(&found.source.to_string())),
+                Some((found, _)) => {
+                    format!("\tprowess add {}", context::shell_quote(&found.source.to_string()))
+                }
                 None => String::new(),
             };
-            printer.line(format_args!("{}\t{percent}\t{is_there}\t{place}\t{description}{how}", printer.name(&name)))?;
+            printer.line(format_args!(
+                "{}\t{percent}\t{is_there}\t{place}\t{description}{how}",
+                printer.name(&name)
+            ))?;
             continue;
         }
         let width = printer.width.unwrap_or(80);
         let pad = " ".repeat(room.saturating_sub(name.width()));
         let left = width.saturating_sub(room + 8).max(20);
-        printer.line(format_args!("{}{pad}  {percent:>4}  {}", printer.name(&name), safe::cut(&description, left)))?;
+        printer.line(format_args!(
+            "{}{pad}  {percent:>4}  {}",
+            printer.name(&name),
+            safe::cut(&description, left)
+        ))?;
         let how = match row.remote {
             Some((found, _)) => {
-                let version = found.version.as_ref().map(|it| format!("{it}, ")).unwrap_or_default();
+                let version =
+                    found.version.as_ref().map(|it| format!("{it}, ")).unwrap_or_default();
                 let downloads = found.downloads.map(|it| {
                     let it = usize::try_from(it).unwrap_or(usize::MAX);
                     format!("{}, ", plural(it, "download", "downloads"))
@@ -211,12 +226,17 @@ fn print_rows(rows: &[Row<'_>], printer: &mut Printer) -> Result<()> {
             None => format!("installed in {place}"),
         };
         let indent = " ".repeat(room + 8);
-        printer.line(format_args!("{indent}{}", printer.dim(&safe::cut(&safe::line(&how), left))))?;
+        printer
+            .line(format_args!("{indent}{}", printer.dim(&safe::cut(&safe::line(&how), left))))?;
     }
     printer.flush()?;
     let installed = rows.iter().filter(|it| it.remote.is_none()).count();
     if printer.verbose {
-        printer.note(&format!("{} of {} are installed here", installed, count(rows.len(), "skill")));
+        printer.note(&format!(
+            "{} of {} are installed here",
+            installed,
+            count(rows.len(), "skill")
+        ));
     }
     Ok(())
 }

@@ -183,7 +183,9 @@ fn resolve(
         }
     }
     let reviewed: Vec<ReviewedSkill> = printer.with_progress("checking skills", || {
-        new.iter().map(|(_, skill, tree)| ReviewedSkill::new(skill, tree, session.profile)).collect()
+        new.iter()
+            .map(|(_, skill, tree)| ReviewedSkill::new(skill, tree, session.profile))
+            .collect()
     });
     if !printer.json {
         print_skills(&reviewed.iter().collect::<Vec<_>>(), printer)?;
@@ -210,7 +212,10 @@ fn fetch_missing(
     let needed = planned.steps().iter().filter(|it| {
         !matches!(
             it.action,
-            InstallAction::Keep | InstallAction::KeepEdited | InstallAction::Remove | InstallAction::Forget
+            InstallAction::Keep
+                | InstallAction::KeepEdited
+                | InstallAction::Remove
+                | InstallAction::Forget
         )
     });
     let names: BTreeSet<&str> = needed.map(|it| &*it.skill).collect();
@@ -239,7 +244,10 @@ fn fetch_missing(
                 skill.name, skill.source
             );
             return Err(CliError::invalid_input(message)
-                .hint(format!("`prowess update {}` shows what has changed, and takes it", skill.name))
+                .hint(format!(
+                    "`prowess update {}` shows what has changed, and takes it",
+                    skill.name
+                ))
                 .into());
         }
     }

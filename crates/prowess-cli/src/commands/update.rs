@@ -97,9 +97,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let at = sources.iter().position(|it| it.0 == source);
         let Some((tree, found)) = at.and_then(|at| trees[at].as_ref()) else { continue };
         let name = skill.name.clone();
-        if let Some(tag) = packages::moved_tag(&skill, tree.reference.as_deref(), tree.commit.as_deref()) {
-            printer.error_text(&format!("the tag `{tag}` of `{}` has moved since `{name}` was installed", skill.source));
-            printer.hint(&format!("ask its author why; `prowess add {} --skill {}` takes it as it is now", skill.source, skill.skill_name()));
+        if let Some(tag) =
+            packages::moved_tag(&skill, tree.reference.as_deref(), tree.commit.as_deref())
+        {
+            printer.error_text(&format!(
+                "the tag `{tag}` of `{}` has moved since `{name}` was installed",
+                skill.source
+            ));
+            printer.hint(&format!(
+                "ask its author why; `prowess add {} --skill {}` takes it as it is now",
+                skill.source,
+                skill.skill_name()
+            ));
             status = ExitStatus::Failure;
             continue;
         }
@@ -118,20 +127,34 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         let Some(entry) = change.manifest.get(&name).cloned() else { continue };
         if new.digest == skill.digest {
-            if skill.commit != tree.commit || skill.version != tree.version || skill.path != new.path {
+            if skill.commit != tree.commit
+                || skill.version != tree.version
+                || skill.path != new.path
+            {
                 only_versions.push((entry, new.clone(), tree));
             }
             continue;
         }
-        let new_folder = if new.path.is_empty() { tree.folder.clone() } else { tree.folder.join(&new.path) };
+        let new_folder =
+            if new.path.is_empty() { tree.folder.clone() } else { tree.folder.join(&new.path) };
         let old_folder = packages::folder_of_locked(&skill, &session);
-        let difference =
-            VersionChange::between((&skill.files, old_folder.as_deref()), (&new.files, &new_folder));
+        let difference = VersionChange::between(
+            (&skill.files, old_folder.as_deref()),
+            (&new.files, &new_folder),
+        );
         let reviewed = ReviewedSkill::new(new, tree, session.profile);
         let known = old_folder.map(|it| packages::audit(&skill.files, &it)).unwrap_or_default();
         let dangers = reviewed.new_dangers(&known);
         let new = new.clone();
-        updates.push(Update { old: skill, entry, new, tree, change: difference, reviewed, dangers });
+        updates.push(Update {
+            old: skill,
+            entry,
+            new,
+            tree,
+            change: difference,
+            reviewed,
+            dangers,
+        });
     }
     let mut signers: Vec<(ContentDigest, _)> = Vec::new();
     for tree in updates.iter().map(|it| it.tree).chain(only_versions.iter().map(|it| it.2)) {
@@ -204,7 +227,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     for update in &updates {
         let version = version_text(update.tree);
         let places = change.places_of(&update.old.name).join(", ");
-        let line = format!("{}  {}  {}", printer.name(&update.old.name), safe::line(&version), safe::line(&places));
+        let line = format!(
+            "{}  {}  {}",
+            printer.name(&update.old.name),
+            safe::line(&version),
+            safe::line(&places)
+        );
         printer.line(line.replace("    ", "  "))?;
     }
     printer.flush()?;
@@ -222,7 +250,8 @@ fn print_update(update: &Update<'_>, printer: &mut Printer) -> Result<()> {
         (true, true) => String::new(),
         _ => format!("{} → {}", safe::line(&old), safe::line(&new)),
     };
-    let title = format!("{}  {}", printer.name(&safe::line(&update.old.name)), printer.dim(&version));
+    let title =
+        format!("{}  {}", printer.name(&safe::line(&update.old.name)), printer.dim(&version));
     printer.line(title.trim_end())?;
     print_version_change(&update.change, printer)?;
     update.reviewed.print_findings(printer)?;

@@ -14,7 +14,7 @@ use crate::{
     ExitStatus,
     arguments::Global,
     cli_error::CliError,
-    packages::{self, PackageSession, ReviewedSkill, choose, print_left_out, version_text},
+    packages::{self, PackageSession, ReviewedSkill, choose, version_text},
     printer::Printer,
     safe,
 };
@@ -61,7 +61,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let fault = CliError::invalid_input("one skill can be used at a time");
         return Err(fault.hint("choose it with `--skill NAME`").into());
     };
-    print_left_out(&[], &[], &tree, printer);
+    if let Some(warning) = &tree.warning {
+        printer.safety_warning(warning);
+    }
     let reviewed = ReviewedSkill::new(skill, &tree, session.profile);
     if reviewed.dangers > 0 && !args.allow_findings {
         packages::print_skills(&[&reviewed], printer)?;
@@ -78,9 +80,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let skills = folder_path.join(".claude/skills");
     std::fs::create_dir_all(&skills)?;
     let own = skills.join(name);
-    session.cache.copy(&skill.files, &own).map_err(|error| {
-        CliError::new(packages::chain(&error)).hint(error.hint())
-    })?;
+    session
+        .cache
+        .copy(&skill.files, &own)
+        .map_err(|error| CliError::new(packages::chain(&error)).hint(error.hint()))?;
     let version = version_text(&tree);
     let version = if version.is_empty() { version } else { format!(", {version}") };
     printer.note(&format!("using `{}` from `{}`{version}", skill.name, tree.source.name()));

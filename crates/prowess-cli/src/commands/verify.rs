@@ -40,7 +40,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let is_well = verified.iter().all(|it| it.faults.is_empty());
     if printer.json {
         let of = |skill: &LockedSkill| {
-            let own: Vec<&VerifiedTarget> = verified.iter().filter(|it| it.skill == skill.name).collect();
+            let own: Vec<&VerifiedTarget> =
+                verified.iter().filter(|it| it.skill == skill.name).collect();
             json!({
                 "name": skill.name,
                 "ok": own.iter().all(|it| it.faults.is_empty()),
@@ -82,7 +83,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.note(&format!("{skills} with {files} as in the lock file"));
         }
         many => {
-            let (skills, differ) = (count(many, "skill"), if many == 1 { "differs" } else { "differ" });
+            let (skills, differ) =
+                (count(many, "skill"), if many == 1 { "differs" } else { "differ" });
             printer.error_text(&format!("{skills} {differ} from the lock file"));
             printer.hint(
                 "if you made the change, keep it: an update merges it; else `prowess remove NAME --force` and `prowess sync` restore the skill",

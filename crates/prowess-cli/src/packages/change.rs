@@ -15,8 +15,8 @@ use std::{
 use anyhow::Result;
 use prowess_packages::{
     FetchedTree, FileChange, InstallAction, InstallConflict, InstallError, InstallOptions,
-    InstallPlan, InstallReport, Installer, LocalEdits, Lock, LockedSkill, PackageManifest, PackagedSkill,
-    PlannedStep, RecoveryOutcome, Signer, TargetDirectory, TargetForm, WantedSkill,
+    InstallPlan, InstallReport, Installer, LocalEdits, Lock, LockedSkill, PackageManifest,
+    PackagedSkill, PlannedStep, RecoveryOutcome, Signer, TargetDirectory, TargetForm, WantedSkill,
     target_directories,
 };
 use serde_json::{Value, json};
@@ -68,9 +68,8 @@ impl<'s> Change<'s> {
         for recovered in installer.recovered() {
             let what = format!("`{}` in `{}`", recovered.title, recovered.root.display());
             match &recovered.outcome {
-                RecoveryOutcome::RolledBack => printer.note(&format!(
-                    "{what} was interrupted, and everything is as it was before"
-                )),
+                RecoveryOutcome::RolledBack => printer
+                    .note(&format!("{what} was interrupted, and everything is as it was before")),
                 RecoveryOutcome::Finished => {
                     printer.note(&format!("{what} was interrupted, and is finished now"));
                 }
@@ -89,7 +88,8 @@ impl<'s> Change<'s> {
         let lock = place.read_lock()?;
         if !place.is_global {
             lock.check_in_project().map_err(|error| {
-                let hint = error.hint().unwrap_or_else(|| "restore it from version control".to_owned());
+                let hint =
+                    error.hint().unwrap_or_else(|| "restore it from version control".to_owned());
                 CliError::new(format!("`{}`: {error}", place.short(&place.lock))).hint(hint)
             })?;
         }
@@ -183,7 +183,10 @@ impl<'s> Change<'s> {
     }
 
     /// Returns the directories that a skill is installed in.
-    pub(crate) fn directories(&self, entry: &WantedSkill) -> Result<Vec<TargetDirectory>, CliError> {
+    pub(crate) fn directories(
+        &self,
+        entry: &WantedSkill,
+    ) -> Result<Vec<TargetDirectory>, CliError> {
         let clients = match self.manifest.clients_of(entry) {
             Some(clients) => clients.to_vec(),
             None => self.session.clients(),
@@ -238,21 +241,22 @@ impl<'s> Change<'s> {
         printer: &mut Printer,
     ) -> Result<InstallReport> {
         let Planned { installer, plan } = planned;
-        let (cancelled, counts) = (Arc::new(AtomicBool::new(false)), [const { AtomicUsize::new(0) }; 2]);
+        let (cancelled, counts) =
+            (Arc::new(AtomicBool::new(false)), [const { AtomicUsize::new(0) }; 2]);
         let report_progress = |done: usize, total: usize| {
             counts[0].store(done, Ordering::Relaxed);
             counts[1].store(total, Ordering::Relaxed);
         };
-        let options = InstallOptions::new(title)
-            .with_progress(&report_progress)
-            .with_cancel(&cancelled);
+        let options =
+            InstallOptions::new(title).with_progress(&report_progress).with_cancel(&cancelled);
         let failed: RefCell<Option<anyhow::Error>> = RefCell::new(None);
         let place = &self.session.place;
         let lock = self.lock.clone();
         let manifest = self.manifest_text();
         let files = |skills: &[LockedSkill]| match lock_text(lock, skills) {
             Ok(text) => {
-                let after = (!skills.is_empty() || self.lock_before.is_some()).then(|| text.into_bytes());
+                let after =
+                    (!skills.is_empty() || self.lock_before.is_some()).then(|| text.into_bytes());
                 let mut files = vec![FileChange::new(&place.lock, self.lock_before.clone(), after)];
                 let after = manifest.into_bytes();
                 if self.manifest_before.as_ref() != Some(&after) {
@@ -277,8 +281,11 @@ impl<'s> Change<'s> {
                 let counts = &counts;
                 scope.spawn(move || {
                     let mut wait = printer::LONG;
-                    while is_done.recv_timeout(wait) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                        let [done, total] = [0, 1].map(|it: usize| counts[it].load(Ordering::Relaxed));
+                    while is_done.recv_timeout(wait)
+                        == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+                    {
+                        let [done, total] =
+                            [0, 1].map(|it: usize| counts[it].load(Ordering::Relaxed));
                         printer.progress_bar("installing", (done, total));
                         wait = super::REDRAW;
                     }
@@ -341,7 +348,11 @@ impl<'s> Change<'s> {
         let is_one = lines.len() == 1;
         Ok(lines
             .into_iter()
-            .map(|(line, names)| if is_one { line } else { format!("{}: {line}", quote_entries(&names)) })
+            .map(
+                |(line, names)| {
+                    if is_one { line } else { format!("{}: {line}", quote_entries(&names)) }
+                },
+            )
             .collect())
     }
 }
@@ -377,7 +388,8 @@ pub(crate) fn action_word(action: InstallAction) -> &'static str {
 
 /// Waits for other processes that install something, and opens the place.
 fn open(session: &PackageSession) -> Result<Installer, CliError> {
-    let on_wait = || printer::write_stderr("note: waiting for another process that installs skills\n");
+    let on_wait =
+        || printer::write_stderr("note: waiting for another process that installs skills\n");
     Installer::open(&session.install, &session.cache, &on_wait).map_err(|it| install_error(&it))
 }
 
@@ -415,7 +427,9 @@ fn bytes_of(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(anyhow::Error::from(error).context(format!("cannot read `{}`", path.display()))),
+        Err(error) => {
+            Err(anyhow::Error::from(error).context(format!("cannot read `{}`", path.display())))
+        }
     }
 }
 
@@ -440,7 +454,8 @@ fn lock_text(mut lock: Lock, skills: &[LockedSkill]) -> Result<String, CliError>
 
 /// Does work that can be stopped by Ctrl-C.
 fn with_stop<T>(cancelled: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let stop = {
         let _entered = runtime.enter();
         host::stop_signal()?

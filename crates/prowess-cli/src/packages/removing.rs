@@ -7,13 +7,8 @@ use serde_json::json;
 
 use super::{Change, PackageSession, Place, note_report, steps_json};
 use crate::{
-    ExitStatus,
-    arguments::Global,
-    cli_error::CliError,
-    commands::remove,
-    context::quote_entries,
-    printer::Printer,
-    safe,
+    ExitStatus, arguments::Global, cli_error::CliError, commands::remove, context::quote_entries,
+    printer::Printer, safe,
 };
 
 /// Removes a skill that was installed from a package; `None` if it was not.
@@ -78,8 +73,10 @@ pub(crate) fn remove(
             "changes": steps_json(&report.steps),
         }))?;
     } else {
-        let is_removed = |it: &InstallAction| matches!(it, InstallAction::Remove | InstallAction::SetAside);
-        for step in report.steps.iter().filter(|it| it.skill == args.name && is_removed(&it.action)) {
+        let is_removed =
+            |it: &InstallAction| matches!(it, InstallAction::Remove | InstallAction::SetAside);
+        for step in report.steps.iter().filter(|it| it.skill == args.name && is_removed(&it.action))
+        {
             printer.line(safe::line(&step.path))?;
         }
         printer.flush()?;
@@ -90,7 +87,10 @@ pub(crate) fn remove(
         true => format!("`{name}` is removed; `prowess undo` restores it"),
         false => {
             let labels: Vec<&str> = kept.iter().map(|it| it.label).collect();
-            format!("`{name}` stays for {}; `prowess undo` takes this back", quote_entries(&labels).replace('`', ""))
+            format!(
+                "`{name}` stays for {}; `prowess undo` takes this back",
+                quote_entries(&labels).replace('`', "")
+            )
         }
     });
     Ok(Some(ExitStatus::Success))

@@ -9,7 +9,8 @@ use prowess_packages::{
 use super::PackageSession;
 use crate::cli_error::CliError;
 
-/// The files of a signature in a package: it is for the digest of all other files, as text.
+/// The files of a signature in a package: it is for the text of the digest of all other files, none of which counts as
+/// executable, because registries lose that.
 pub(crate) const SIGNATURES: [&str; 2] = ["prowess.minisig", "prowess.sigstore.json"];
 
 /// Returns who signed a package, if the settings say that somebody must have.
@@ -35,9 +36,9 @@ fn required(
     session: &PackageSession,
 ) -> Result<Vec<Signer>, CliError> {
     let all = session.config.packages.signers.value.0.iter();
-    let lines = all.filter(|it| it.is_of_project == is_of_project).map(|it| {
-        format!("{} = {}\n", toml_text(&it.pattern), serde_json::json!(it.identities))
-    });
+    let lines = all
+        .filter(|it| it.is_of_project == is_of_project)
+        .map(|it| format!("{} = {}\n", toml_text(&it.pattern), serde_json::json!(it.identities)));
     let text = format!("[packages.signers]\n{}", lines.collect::<String>());
     let manifest = PackageManifest::parse(&text)
         .map_err(|error| CliError::new(format!("`packages.signers` cannot be used: {error}")))?;
@@ -46,7 +47,8 @@ fn required(
         .iter()
         .map(|it| {
             it.parse::<Signer>().map_err(|error| {
-                CliError::new(format!("`packages.signers` cannot be used: {error}")).hint(error.hint())
+                CliError::new(format!("`packages.signers` cannot be used: {error}"))
+                    .hint(error.hint())
             })
         })
         .collect()
@@ -62,15 +64,23 @@ fn verify(tree: &FetchedTree, allowed: &[Signer]) -> Result<Signer, CliError> {
     let Some(signature) = signature else {
         let names: Vec<String> = allowed.iter().map(|it| format!("`{it}`")).collect();
         let message = format!("`{source}` is not signed, and must be by {}", names.join(" or "));
-        return Err(CliError::invalid_input(message)
-            .hint("`packages.signers` in the settings asks for it; see `prowess config packages.signers`"));
+        return Err(CliError::invalid_input(message).hint(
+            "`packages.signers` in the settings asks for it; see `prowess config packages.signers`",
+        ));
     };
-    let signed: Vec<TreeFile> =
-        tree.files.iter().filter(|it| !SIGNATURES.contains(&&*it.path)).cloned().collect();
-    let content = ContentDigest::of(&signed).to_string();
-    let text = fs::read_to_string(tree.folder.join(&signature.path))
-        .map_err(|_| CliError::invalid_input(format!("the signature of `{source}` cannot be read")))?;
+    let content = signed_text(&tree.files);
+    let text = fs::read_to_string(tree.folder.join(&signature.path)).map_err(|_| {
+        CliError::invalid_input(format!("the signature of `{source}` cannot be read"))
+    })?;
     verify_signature(content.as_bytes(), &text, allowed).map_err(|error| {
-        CliError::invalid_input(format!("`{source}` cannot be installed: {error}")).hint(error.hint())
+        CliError::invalid_input(format!("`{source}` cannot be installed: {error}"))
+            .hint(error.hint())
     })
+}
+
+/// Returns the text that a signature of files is for.
+pub(crate) fn signed_text(files: &[TreeFile]) -> String {
+    let signed = files.iter().filter(|it| !SIGNATURES.contains(&&*it.path));
+    let signed = signed.map(|it| TreeFile::new(&*it.path, it.digest, it.size, false));
+    ContentDigest::of(&signed.collect::<Vec<_>>()).to_string()
 }

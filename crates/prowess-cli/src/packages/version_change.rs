@@ -34,15 +34,13 @@ pub(crate) struct VersionChange {
 
 impl VersionChange {
     /// Compares two versions, each in a folder; the old one may not be there any more.
-    pub(crate) fn between(
-        old: (&[TreeFile], Option<&Path>),
-        new: (&[TreeFile], &Path),
-    ) -> Self {
+    pub(crate) fn between(old: (&[TreeFile], Option<&Path>), new: (&[TreeFile], &Path)) -> Self {
         let by_path = |files: &[TreeFile]| -> BTreeMap<String, TreeFile> {
             files.iter().map(|it| (it.path.clone(), it.clone())).collect()
         };
         let (before, after) = (by_path(old.0), by_path(new.0));
-        let mut paths: Vec<&String> = before.keys().chain(after.keys()).collect::<BTreeSet<_>>().into_iter().collect();
+        let mut paths: Vec<&String> =
+            before.keys().chain(after.keys()).collect::<BTreeSet<_>>().into_iter().collect();
         paths.sort_by_key(|it| (*it != SKILL_FILE, (*it).clone()));
         let mut change = Self::default();
         for path in paths {
@@ -100,7 +98,8 @@ fn text_of(file: &TreeFile, folder: &Path) -> Option<String> {
 
 /// Prints a difference: texts, then the other files.
 pub(crate) fn print_version_change(change: &VersionChange, printer: &mut Printer) -> Result<()> {
-    let text: String = change.texts.iter().map(|it| diff::for_terminal(it, printer.colored)).collect();
+    let text: String =
+        change.texts.iter().map(|it| diff::for_terminal(it, printer.colored)).collect();
     let lines: Vec<&str> = text.lines().collect();
     let most = if printer.verbose { lines.len() } else { LINES };
     for line in lines.iter().take(most) {
@@ -113,7 +112,8 @@ pub(crate) fn print_version_change(change: &VersionChange, printer: &mut Printer
     let mut files: Vec<(char, &TreeFile, String)> = Vec::new();
     files.extend(change.added.iter().map(|it| ('+', it, size_text(it.size))));
     files.extend(change.changed.iter().map(|(old, new)| {
-        let mode = if old.executable != new.executable && new.executable { ", executable" } else { "" };
+        let mode =
+            if old.executable != new.executable && new.executable { ", executable" } else { "" };
         ('~', new, format!("{} before, {} now{mode}", size_text(old.size), size_text(new.size)))
     }));
     files.extend(change.removed.iter().map(|it| ('-', it, size_text(it.size))));
