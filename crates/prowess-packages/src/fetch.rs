@@ -22,9 +22,10 @@ mod npm;
 mod upload;
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use prowess_http::{CertificateError, Proxies, Resolver, Timeouts, Url};
@@ -58,6 +59,8 @@ pub struct PackageFetcher {
     home: Option<PathBuf>,
     clawhub: String,
     npm: String,
+    /// Where the APIs of registries are.
+    registries: Mutex<BTreeMap<String, String>>,
     progress: FetchProgress,
 }
 
@@ -108,6 +111,7 @@ impl PackageFetcher {
             home: None,
             clawhub: CLAWHUB.to_owned(),
             npm: NPM.to_owned(),
+            registries: Mutex::default(),
             progress,
         }
     }
@@ -239,7 +243,7 @@ impl PackageFetcher {
             SourceKind::Folder(path) => self.fetch_folder(source, &self.at_home(path)).await?,
             SourceKind::File(path) => self.fetch_file(source, &self.at_home(path)).await?,
             SourceKind::Download(url) => self.fetch_download(source, url).await?,
-            SourceKind::Site(url) => self.fetch_site(source, url).await?,
+            SourceKind::Site(url) => self.fetch_site(source, url, pin).await?,
             SourceKind::ClawHub { .. } => self.fetch_clawhub(source, pin).await?,
             SourceKind::Npm { name, range } => {
                 self.fetch_npm(source, name, range.as_deref(), pin).await?

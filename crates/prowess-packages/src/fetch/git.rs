@@ -565,7 +565,7 @@ impl TreeEntry {
 const MAX_NOTES: usize = 100;
 
 /// Files that were written.
-struct Written {
+struct WrittenFiles {
     draft: CacheDraft,
     files: Vec<TreeFile>,
     /// The time of the commit.
@@ -581,7 +581,7 @@ fn write_files(
     limits: &ArchiveLimits,
     url: &str,
     written: impl Fn(),
-) -> Result<Written, FetchPackageError> {
+) -> Result<WrittenFiles, FetchPackageError> {
     let mut objects = Objects::new(reader);
     let broken = |_| unreadable(url);
     let failed = |error| match error {
@@ -618,7 +618,7 @@ fn write_files(
     replace_links(&mut tree).map_err(failed)?;
     notes.extend(left_out(&tree.left_out));
     let files = std::mem::take(&mut tree.files).into_values().collect();
-    Ok(Written { draft, files, time, notes })
+    Ok(WrittenFiles { draft, files, time, notes })
 }
 
 /// The bytes of a file, of which the first are remembered.

@@ -220,6 +220,12 @@ mod a_repository_is_fetched_with_git {
         let error = told(&fetch(&stranger, &source).unwrap_err());
         assert!(error.contains("you have no access to it"), "{error}");
         assert!(error.contains("SSH agent"), "{error}");
+        let careful = place.fetcher_with(&[("GIT_SSH_COMMAND", &server.command_without_host)]);
+        let error = told(&fetch(&careful, &source).unwrap_err());
+        assert!(
+            error.contains("its key is not known; connect to it once with `ssh 127.0.0.1`"),
+            "{error}"
+        );
         let pinned = fetch_pinned(
             &stranger,
             &git_source(&url, None, None),
@@ -714,7 +720,7 @@ mod files_are_downloaded_from_a_url {
 }
 
 mod sites_list_their_skills {
-    use prowess_packages::{FetchPackageError, FileDigest, SkillSource, SourceKind};
+    use prowess_packages::{FetchPackageError, FileDigest, Pin, SkillSource, SourceKind};
     use prowess_testing::server::Server;
     use serde_json::json;
 
@@ -763,7 +769,12 @@ mod sites_list_their_skills {
         assert_eq!(server.connections(), before + 1);
         let newest = wait(place.fetcher().newest(&one)).unwrap();
         assert_eq!(newest.version, tree.version);
-        assert!(newest.version.is_some());
+        let locked = Pin::Version(newest.version.unwrap());
+        let offline = place.fetcher().with_offline(true);
+        assert_eq!(fetch_pinned(&offline, &one, locked).unwrap(), tree);
+        let other = Pin::Version(FileDigest::of(b"older").to_string());
+        let error = fetch_pinned(&place.fetcher(), &one, other).unwrap_err();
+        assert!(matches!(error, FetchPackageError::Moved { .. }), "{}", told(&error));
     }
 
     #[test]
