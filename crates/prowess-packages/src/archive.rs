@@ -16,13 +16,13 @@ mod tar;
 mod zip;
 mod folder;
 
+pub use self::folder::{CopyError, copy_folder};
 pub(crate) use self::{
     folder::read_folder,
     links::replace_links,
     path::check_path,
     tree::{Contents, Tree},
 };
-pub use self::folder::{CopyError, copy_folder};
 
 /// The formats that can be unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -141,7 +141,9 @@ impl ArchiveError {
         match self {
             Self::Damaged(_) => "download it again; if that does not help, tell its author",
             Self::TooLarge { .. } => "limits keep a small archive from filling the disk",
-            Self::Refused { .. } => "ask its author for an archive of plain files with portable names",
+            Self::Refused { .. } => {
+                "ask its author for an archive of plain files with portable names"
+            }
             Self::Write { .. } => "check the permissions and the free space",
         }
     }
@@ -170,7 +172,7 @@ pub fn format_of(name: &str, first: &[u8]) -> Option<ArchiveFormat> {
 /// Unpacks an archive into an empty folder, and returns its files in the byte order of their paths.
 ///
 /// Nothing is ever written outside of the folder. After an error, drop the folder: it has what came
-/// before.
+/// before. A host that counts or stops does so in the reader.
 pub fn unpack(
     archive: impl Read + Seek,
     format: ArchiveFormat,
@@ -209,11 +211,7 @@ pub fn unpack_with(
     if options.strip_wrapper {
         tree.strip_wrapper()?;
     }
-    Ok(Unpacked {
-        files: tree.files.into_values().collect(),
-        comment,
-        left_out: tree.left_out,
-    })
+    Ok(Unpacked { files: tree.files.into_values().collect(), comment, left_out: tree.left_out })
 }
 
 impl ArchiveLimits {

@@ -125,8 +125,10 @@ pub fn pack(folder: &Path, options: &PackOptions) -> Result<PackedSkill, PackErr
     }
     let files: Vec<TreeFile> = std::mem::take(&mut tree.files).into_values().collect();
     let Contents::Memory(contents) = tree.into_contents() else { unreachable!("it was given") };
-    let packed: Vec<(&TreeFile, &[u8])> =
-        files.iter().map(|it| (it, contents.get(&it.path).map_or(&[][..], Vec::as_slice))).collect();
+    let packed: Vec<(&TreeFile, &[u8])> = files
+        .iter()
+        .map(|it| (it, contents.get(&it.path).map_or(&[][..], Vec::as_slice)))
+        .collect();
     let bytes = match options.format {
         ArchiveFormat::Zip => zip(&packed),
         ArchiveFormat::Tar => tar(&packed),
@@ -183,7 +185,8 @@ fn zip(files: &[(&TreeFile, &[u8])]) -> io::Result<Vec<u8>> {
         archive.extend(file.path.as_bytes());
         archive.extend(packed);
     }
-    let (offset, size, count) = (small(archive.len())?, small(directory.len())?, short(files.len())?);
+    let (offset, size, count) =
+        (small(archive.len())?, small(directory.len())?, short(files.len())?);
     archive.extend(directory);
     archive.extend(b"PK\x05\x06\0\0\0\0");
     archive.extend(count.to_le_bytes());

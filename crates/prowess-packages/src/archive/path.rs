@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn ordinary_paths_can_be_used() {
-        for path in ["SKILL.md", "a/b c/d.e", ".claude/x", "été/naïve.md", "com/console.txt", "…"] {
+        for path in ["SKILL.md", "a/b c/d.e", ".claude/x", "été/naïve.md", "com/console.txt", "…"]
+        {
             assert_eq!(check_path(path), Ok(()), "{path}");
         }
     }

@@ -51,7 +51,7 @@ pub(crate) fn read(
         let header = Header::parse(&block)?;
         match header.kind {
             b'x' => {
-                for (key, value) in records(&mut data(archive, header.size)?)? {
+                for (key, value) in records(&data(archive, header.size)?)? {
                     match key.as_str() {
                         "path" => set(&mut next.path, value)?,
                         "linkpath" => set(&mut next.link, value)?,
@@ -65,7 +65,7 @@ pub(crate) fn read(
                 }
             }
             b'g' => {
-                for (key, value) in records(&mut data(archive, header.size)?)? {
+                for (key, value) in records(&data(archive, header.size)?)? {
                     match key.as_str() {
                         "comment" => comment = super::commit(value.as_bytes()),
                         "path" | "linkpath" | "size" => {
@@ -163,7 +163,13 @@ impl Header {
         let size = number(&block[124..136])?;
         // These have no content, whatever their size says.
         let size = if matches!(kind, b'1'..=b'6') { 0 } else { size };
-        Ok(Self { name, link: text(&block[157..257]).to_vec(), mode: number(&block[100..108])?, size, kind })
+        Ok(Self {
+            name,
+            link: text(&block[157..257]).to_vec(),
+            mode: number(&block[100..108])?,
+            size,
+            kind,
+        })
     }
 }
 

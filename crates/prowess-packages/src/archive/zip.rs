@@ -249,9 +249,7 @@ fn end<R: Read + Seek>(
     let mut records_start = tail_start + at as u64;
     let is_saturated = entries.0 == u16::MAX || size == u32::MAX || offset == u32::MAX;
     let large = match at.checked_sub(LOCATOR_64_SIZE as usize) {
-        Some(locator) => {
-            end_64(archive, &tail[locator..at], tail_start + locator as u64)?
-        }
+        Some(locator) => end_64(archive, &tail[locator..at], tail_start + locator as u64)?,
         None => None,
     };
     match large {

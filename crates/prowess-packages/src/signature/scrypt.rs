@@ -47,7 +47,8 @@ fn derive_key(password: &[u8], salt: &[u8], log_n: u32, p: usize, key: &mut [u8]
     table.try_reserve_exact(n.checked_mul(WORDS)?).ok()?;
     table.resize(n * WORDS, 0);
     for block in bytes.chunks_exact_mut(WORDS * 4) {
-        let words = block.chunks_exact(4).map(|it| u32::from_le_bytes([it[0], it[1], it[2], it[3]]));
+        let words =
+            block.chunks_exact(4).map(|it| u32::from_le_bytes([it[0], it[1], it[2], it[3]]));
         let mut words: Vec<u32> = words.collect();
         mix(&mut words, &mut table, n);
         for (bytes, word) in block.chunks_exact_mut(4).zip(words) {

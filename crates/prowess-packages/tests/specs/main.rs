@@ -2,8 +2,11 @@
 //! of its name.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod archives;
 mod fetching;
 mod hosts;
+mod package_cache;
+mod signatures;
 mod sources;
 mod ssh_server;
 mod uploading;
