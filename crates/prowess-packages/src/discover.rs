@@ -31,6 +31,9 @@ const MAX_FILES: usize = 500_000;
 /// The most bytes of a `SKILL.md` that are read: its frontmatter has less.
 const HEAD: u64 = 72 * 1024;
 
+/// The longest path that a similar one is looked for.
+const LONGEST_HINT: usize = 200;
+
 /// A skill in a folder of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -191,7 +194,10 @@ fn start(tree: &Tree<'_>, below: &str, notes: &mut Vec<PackageNote>) -> Option<S
     if tree.has_folder(&path) {
         return Some(path);
     }
-    let near = prowess::nearest(&path.to_lowercase(), tree.folders());
+    // Comparing long names would take long.
+    let is_short = path.len() <= LONGEST_HINT;
+    let folders = tree.folders().filter(|it| is_short && it.len() <= LONGEST_HINT).take(10_000);
+    let near = prowess::nearest(&path.to_lowercase(), folders);
     let hint = match near {
         Some(near) => prowess::did_you_mean(near),
         None => "name a folder of the package, or leave it out".to_owned(),

@@ -69,9 +69,11 @@ pub(super) struct Peer<'t> {
     tree: &'t Tree<'t>,
     below: &'t str,
     /// Names in `skills-lock.json`, which were installed from elsewhere.
-    installed: Vec<String>,
+    installed: BTreeSet<String>,
     /// The folders whose children it looks at, with the depth.
     places: Vec<(String, usize)>,
+    /// The same folders.
+    known: BTreeSet<String>,
 }
 
 /// A skill that the other program can read.
@@ -103,12 +105,13 @@ impl<'t> Peer<'t> {
         let mut places = vec![(below.to_owned(), 1)];
         let containers = CONTAINERS.iter().chain(AGENTS);
         places.extend(containers.map(|it| (joined(below, it), CONTAINER_DEPTH)));
+        let mut known: BTreeSet<String> = places.iter().map(|it| it.0.clone()).collect();
         for place in plugin_places(tree, below) {
-            if !places.iter().any(|it| it.0 == place) {
+            if known.insert(place.clone()) {
                 places.push((place, 1));
             }
         }
-        Self { tree, below, installed: installed(tree), places }
+        Self { tree, below, installed: installed(tree), places, known }
     }
 
     /// Returns the folders of the skills that it lists, of those that it can read.
@@ -129,13 +132,13 @@ impl<'t> Peer<'t> {
 
     /// Whether it looks at the folders in a folder.
     pub(super) fn looks_in(&self, folder: &str) -> bool {
-        self.places.iter().any(|it| it.0 == folder)
+        self.known.contains(folder)
     }
 
     /// Whether the package has it only because it was installed there.
     fn is_installed(&self, path: &str, name: &str) -> bool {
         let is_agents = || AGENTS.iter().any(|it| is_below(path, it));
-        let is_listed = |it: &str| self.installed.iter().any(|installed| *installed == normal(it));
+        let is_listed = |it: &str| self.installed.contains(&normal(it));
         !self.installed.is_empty() && is_agents() && (is_listed(name) || is_listed(name_of(path)))
     }
 
@@ -213,8 +216,8 @@ impl<'s> Search<'_, 's> {
 }
 
 /// Returns the names in the lock file of a package.
-fn installed(tree: &Tree<'_>) -> Vec<String> {
-    let Some(Ok(lock)) = manifest_json(tree, "skills-lock.json") else { return Vec::new() };
+fn installed(tree: &Tree<'_>) -> BTreeSet<String> {
+    let Some(Ok(lock)) = manifest_json(tree, "skills-lock.json") else { return BTreeSet::new() };
     let is_read = lock["version"].as_f64().is_some_and(|it| it >= 1.0);
     let skills = lock["skills"].as_object().filter(|_| is_read);
     skills.into_iter().flatten().map(|it| normal(it.0)).collect()

@@ -1,6 +1,9 @@
 //! Plugins and marketplaces: which skills they bring, and which plugins are elsewhere.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
 
 use serde_json::{Map, Value as Json};
 
@@ -18,6 +21,8 @@ const MAX_MANIFEST: u64 = 1024 * 1024;
 const MAX_PLUGINS: usize = 10_000;
 /// The most manifests of plugins that are read.
 const MAX_MANIFESTS: usize = 2_000;
+/// The most notes about manifests.
+const MAX_NOTES: usize = 1_000;
 /// The marketplaces of Codex and Claude Code; the first one that names a plugin decides.
 const MARKETPLACES: &[&str] = &[
     ".agents/plugins/marketplace.json",
@@ -55,6 +60,12 @@ pub(super) struct Plugins {
     pub(super) elsewhere: Vec<(String, SkillSource)>,
     /// The names of all plugins of marketplaces.
     names: BTreeSet<String>,
+    /// The plugins that list a folder, by that folder, as numbers; the first one counts.
+    listing: BTreeMap<String, usize>,
+    /// The plugins by their folders `skills`.
+    default: BTreeMap<String, usize>,
+    /// Whether there is a skill in or right below a folder.
+    with_skills: BTreeMap<String, bool>,
 }
 
 /// A plugin whose files are in the package.
@@ -126,21 +137,28 @@ impl Plugins {
             }
             plugins.plugin(tree, folder);
         }
+        for (number, plugin) in plugins.plugins.iter().enumerate() {
+            for folder in &plugin.listed {
+                plugins.listing.entry(folder.clone()).or_insert(number);
+            }
+            if plugin.has_default {
+                plugins.default.entry(joined(&plugin.folder, "skills")).or_insert(number);
+            }
+        }
         plugins
     }
 
     /// Returns the name of the plugin that brings a skill.
     pub(super) fn of(&self, skill: &str) -> Option<String> {
-        let listed = self.plugins.iter().find(|plugin| {
-            plugin.listed.contains(skill) || plugin.listed.contains(parent_of(skill))
+        let listing = [skill, parent_of(skill)].into_iter().filter_map(|it| self.listing.get(it));
+        let number = listing.min().or_else(|| {
+            // The innermost folder.
+            let first = (!skill.is_empty()).then_some(skill);
+            let mut above =
+                iter::successors(first, |it| Some(parent_of(it)).filter(|it| !it.is_empty()));
+            above.find_map(|it| self.default.get(it))
         });
-        let default = || {
-            let own =
-                |it: &&Plugin| it.has_default && is_below(skill, &joined(&it.folder, "skills"));
-            // The innermost one; the first one, if several have the same folder.
-            self.plugins.iter().rev().filter(own).max_by_key(|it| it.folder.len())
-        };
-        listed.or_else(default).map(|it| it.name.clone())
+        number.map(|it| self.plugins[*it].name.clone())
     }
 
     fn marketplace(&mut self, tree: &Tree<'_>, below: &str, path: &str, manifest: &Json) {
@@ -358,8 +376,17 @@ impl Plugins {
                 );
                 continue;
             };
-            let has_skill = tree.document(&place).is_some()
-                || tree.children(&place).any(|it| tree.document(&joined(&place, it)).is_some());
+            let has_skill = match self.with_skills.get(&place) {
+                Some(known) => *known,
+                None => {
+                    let has_skill = tree.document(&place).is_some()
+                        || tree
+                            .children(&place)
+                            .any(|it| tree.document(&joined(&place, it)).is_some());
+                    self.with_skills.insert(place.clone(), has_skill);
+                    has_skill
+                }
+            };
             match has_skill {
                 true => drop(listed.insert(place)),
                 false => self.note(
@@ -373,7 +400,15 @@ impl Plugins {
     }
 
     fn note(&mut self, path: &str, message: impl Into<String>, hint: impl Into<String>) {
-        self.notes.push(PackageNote::new(path, message, hint));
+        match self.notes.len() {
+            MAX_NOTES => self.notes.push(PackageNote::new(
+                path,
+                "there are more faults in the manifests of plugins",
+                "correct the others first",
+            )),
+            count if count > MAX_NOTES => {}
+            _ => self.notes.push(PackageNote::new(path, message, hint)),
+        }
     }
 
     fn fault(&mut self, path: &str, fault: ManifestFault) {

@@ -212,7 +212,9 @@ fn by_scheme(
                     format!("write `clawhub+{scheme}://{}/name`", without_slash(rest)),
                 )
             })?;
-            let registry = web_url(&format!("{scheme}://{registry}"))?;
+            let mut registry = web_url(&format!("{scheme}://{registry}"))?;
+            let path = without_slash(registry.path()).to_owned();
+            registry.set_path(&path);
             if registry.query().is_some() || registry.path().contains("//") {
                 return Err(Refusal::new(
                     "the URL of a registry has neither `?` nor `//`",
@@ -285,7 +287,8 @@ pub(super) fn web_url(text: &str) -> Result<Url, Refusal> {
         let _ = (url.set_username(""), url.set_password(None));
         without_secrets(url.as_str())
     };
-    if url.host_str().is_none_or(str::is_empty) {
+    let is_host = |it: &str| !it.is_empty() && !it.starts_with('.') && !it.contains("..");
+    if !url.host_str().is_some_and(is_host) {
         return Err(Refusal::new("the URL has no host", "write `https://host/path`"));
     }
     let is_azure = url.host_str().map(KnownHost::of) == Some(KnownHost::Azure);
@@ -349,8 +352,11 @@ fn file(rest: &str, fragment: Option<Fragment>) -> Result<SkillSource, Refusal> 
 /// Reads a URL that is kept as it is, but for `//path` behind the repository.
 fn plain_url(scheme: &str, rest: &str, fragment: Option<Fragment>) -> Result<SkillSource, Refusal> {
     refuse_up(rest)?;
-    if decoded(rest).contains(char::is_control) {
-        return Err(Refusal::new("it contains control characters", "type it by hand"));
+    if rest.contains(char::is_whitespace) || decoded(rest).contains(char::is_control) {
+        return Err(Refusal::new(
+            "it contains spaces or control characters",
+            "write a space as `%20`",
+        ));
     }
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let (path, skills, folder) = repository_path(path)?;
@@ -377,10 +383,12 @@ fn scp_like(host: &str, rest: &str, fragment: Option<Fragment>) -> Result<SkillS
     let inner = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
     let is_host = match inner {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !name.is_empty() && name.chars().all(is_fit),
+        None => name.starts_with(|c: char| c != '.') && name.chars().all(is_fit),
     };
     // A word that is no host would send ssh to whoever has that name.
-    let is_meant = has_user || name.contains('.') || rest.trim_end_matches('/').ends_with(".git");
+    let path = rest.split("//").next().unwrap_or_default();
+    let path = path.rsplit_once('@').map_or(path, |it| it.0);
+    let is_meant = has_user || name.contains('.') || without_slash(path).ends_with(".git");
     if !is_host || !is_meant || host.starts_with('@') {
         let near = ["github", "gitlab", "clawhub", "npm", "gh"];
         let near = prowess::nearest(&host.to_ascii_lowercase(), near.into_iter());
@@ -392,7 +400,7 @@ fn scp_like(host: &str, rest: &str, fragment: Option<Fragment>) -> Result<SkillS
         return Err(Refusal::new(format!("`{host}:` is not known"), hint));
     }
     refuse_odd_host(user, name)?;
-    if rest.starts_with("//") || rest.starts_with('-') {
+    if rest.starts_with("//") || rest.starts_with('-') || rest.contains(char::is_whitespace) {
         return Err(Refusal::new(
             "this is not a path on another machine",
             "write `git@host:path/repository.git`",
@@ -505,7 +513,7 @@ fn shorthand(text: &str, fragment: Option<Fragment>, form: &str) -> Result<Skill
     }
     let (owner, rest) = text.split_once('/').unwrap_or((text, ""));
     let (name, behind) = rest.find(['/', '@']).map_or((rest, ""), |at| rest.split_at(at));
-    let name = without_git(name);
+    let name = page::without_git(name);
     if owner.is_empty() || name.is_empty() {
         return Err(Refusal::new("the owner or the repository is empty", hint()));
     }
@@ -543,10 +551,6 @@ fn shorthand(text: &str, fragment: Option<Fragment>, form: &str) -> Result<Skill
         None => None,
     };
     git(format!("https://github.com/{owner}/{name}"), path, skills, fragment)
-}
-
-fn without_git(name: &str) -> &str {
-    page::without_git(name)
 }
 
 fn git(

@@ -152,7 +152,7 @@ impl<'u> Page<'u> {
                 )));
             }
             let url = format!("https://gist.github.com/{id}.git");
-            return Some(self.git(url, Behind::default()));
+            return Some(self.git(url, Behind::default(), None));
         }
         match known {
             KnownHost::GitHub => return Some(self.github("https://github.com")),
@@ -182,8 +182,10 @@ impl<'u> Page<'u> {
 
     /// A URL of a repository without more: with `.git` or `git+`.
     fn plain(&self, is_git: bool) -> Option<Result<SkillSource, Refusal>> {
-        let ends = |it: &&str| it.ends_with(".git") || it.contains(".git@");
-        let end = self.parts.iter().position(|it| ends(it) && *it != ".git");
+        let end = self.parts.iter().position(|it| {
+            let name = it.split_once(".git@").map_or(it.strip_suffix(".git"), |it| Some(it.0));
+            name.is_some_and(|it| !it.is_empty())
+        });
         let empty = self.parts.iter().position(|it| it.is_empty());
         let end = match (end, is_git) {
             (Some(end), _) => end + 1,
@@ -197,9 +199,8 @@ impl<'u> Page<'u> {
             )));
         }
         let (before, behind) = self.parts.split_at(end);
-        if let Some(first) = behind.first().filter(|it| !it.is_empty()) {
+        if behind.first().is_some_and(|it| !it.is_empty()) {
             let url = format!("{}/{}", self.origin(), before.join("/"));
-            let _ = first;
             return Some(Err(Refusal::new(
                 "a folder in a repository is behind `//`",
                 format!("write `{url}//{}`", behind.join("/")),
@@ -218,12 +219,12 @@ impl<'u> Page<'u> {
         // The URL is kept as it was written, but for what is asked for of it.
         let mut url = self.url.clone();
         url.set_query(None);
-        let path = url.path().trim_start_matches('/').split('/').take(end);
+        let path = url.path().split('/').skip(1).take(end);
         let mut path: Vec<String> = path.map(str::to_owned).collect();
         if skill.is_some() {
             path[end - 1] = last.to_owned();
         }
-        url.set_path(&path.join("/"));
+        url.set_path(&format!("/{}", path.join("/")));
         let skills = match skill.map(|it| names(it, false)).transpose() {
             Ok(skills) => skills.unwrap_or_default(),
             Err(refusal) => return Some(Err(refusal)),
@@ -283,7 +284,7 @@ impl<'u> Page<'u> {
         };
         let is_public = origin == "https://github.com";
         let end = if is_public { "" } else { ".git" };
-        self.git_with(format!("{origin}/{owner}/{name}{end}"), page, skill)
+        self.git(format!("{origin}/{owner}/{name}{end}"), page, skill)
     }
 
     fn gitlab(&self, known: KnownHost) -> Result<SkillSource, Refusal> {
@@ -336,7 +337,7 @@ impl<'u> Page<'u> {
             }
             _ => Behind::default(),
         };
-        self.git_with(url, page, skill)
+        self.git(url, page, skill)
     }
 
     /// A page of Forgejo or Gitea, whose repository ends at this part.
@@ -386,7 +387,7 @@ impl<'u> Page<'u> {
             }
             _ => Behind::default(),
         };
-        self.git_with(url, page, skill)
+        self.git(url, page, skill)
     }
 
     fn bitbucket(&self) -> Result<SkillSource, Refusal> {
@@ -423,7 +424,7 @@ impl<'u> Page<'u> {
             }
             _ => Behind::default(),
         };
-        self.git_with(url, page, skill)
+        self.git(url, page, skill)
     }
 
     fn azure(&self) -> Result<SkillSource, Refusal> {
@@ -436,7 +437,10 @@ impl<'u> Page<'u> {
                 "write `https://dev.azure.com/organization/project/_git/repository`",
             ));
         };
-        let (name, skill) = name.split_once('@').map_or((*name, None), |it| (it.0, Some(it.1)));
+        let (name, skill) = match name.split_once('@') {
+            Some((before, skill)) if !before.is_empty() => (before, Some(skill)),
+            _ => (*name, None),
+        };
         let mut url = self.url.clone();
         url.set_query(None);
         let _ = url.set_username("");
@@ -524,11 +528,7 @@ impl<'u> Page<'u> {
         Ok(SkillSource { kind: SourceKind::Download(url), skills: fragment.skills })
     }
 
-    fn git(&self, url: String, page: Behind<'_>) -> Result<SkillSource, Refusal> {
-        self.git_with(url, page, None)
-    }
-
-    fn git_with(
+    fn git(
         &self,
         url: String,
         page: Behind<'_>,

@@ -6,6 +6,7 @@ mod archives;
 mod fetching;
 mod hosts;
 mod package_cache;
+mod packaged_skills;
 mod signatures;
 mod sources;
 mod ssh_server;

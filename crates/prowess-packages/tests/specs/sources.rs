@@ -1,16 +1,14 @@
 //! The scenarios of `specs/sources.md`.
 
-use proptest::test_runner::Config as ProptestConfig;
+use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use prowess_packages::{GitSource, KnownHost, SkillSource, SourceKind, SourceSyntaxError};
 
 /// Cases are the same in each run, so that none fails for somebody else only.
 fn cases() -> ProptestConfig {
     ProptestConfig {
-        cases: std::env::var("NC").map_or(4000, |it| it.parse().unwrap()),
+        cases: 4000,
         failure_persistence: None,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(
-            std::env::var("SEED").map_or(20, |it| it.parse().unwrap()),
-        ),
+        rng_seed: proptest::test_runner::RngSeed::Fixed(20),
         ..ProptestConfig::default()
     }
 }
@@ -652,10 +650,9 @@ mod a_source_has_one_shortest_spelling {
         proptest::collection::vec(part, 1..12).prop_map(|it| it.concat())
     }
 
-    proptest! {
-        #![proptest_config(cases())]
-        #[test]
-        fn what_is_displayed_is_read_as_the_same(text in texts()) {
+    #[test]
+    fn what_is_displayed_is_read_as_the_same() {
+        let run = TestRunner::new(cases()).run(&texts(), |text| {
             if let Ok(source) = text.parse::<SkillSource>() {
                 let shown = source.to_string();
                 let again = shown.parse::<SkillSource>();
@@ -663,7 +660,9 @@ mod a_source_has_one_shortest_spelling {
                 prop_assert_eq!(again.unwrap().to_string(), shown);
                 prop_assert!(!source.name().is_empty());
             }
-        }
+            Ok(())
+        });
+        run.unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
@@ -819,10 +818,9 @@ mod what_is_not_a_source_is_refused {
         );
     }
 
-    proptest! {
-        #![proptest_config(cases())]
-        #[test]
-        fn no_text_breaks_it(text in ".{0,60}") {
+    #[test]
+    fn no_text_breaks_it() {
+        let run = TestRunner::new(cases()).run(&".{0,60}", |text| {
             if let Err(error) = text.parse::<SkillSource>() {
                 prop_assert!(!error.why.is_empty() && !error.hint().is_empty());
                 let shown = error.to_string();
@@ -830,7 +828,9 @@ mod what_is_not_a_source_is_refused {
             }
             let _ = SkillSource::parse_in(&text, &|_| true);
             let _ = GitSource::from_url(&text);
-        }
+            Ok(())
+        });
+        run.unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
