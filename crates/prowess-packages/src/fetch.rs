@@ -315,21 +315,16 @@ impl PackageFetcher {
         let cache = self.cache.clone();
         blocking(move || {
             let folder = cache.insert(draft, &files)?;
-            let digest = ContentDigest::of(&files);
             let tree = FetchedTree {
-                folder,
-                files,
-                digest,
-                source: facts.source,
-                url: facts.url,
                 commit: facts.commit,
                 reference: facts.reference,
                 version: facts.version,
                 published: facts.published,
                 notes: facts.notes,
                 warning: facts.warning,
+                ..FetchedTree::new(folder, files, facts.source, &facts.url)
             };
-            cache.remember(&key_of_tree(&digest), &tree)?;
+            cache.remember(&key_of_tree(&tree.digest), &tree)?;
             Ok(tree)
         })
         .await
