@@ -89,13 +89,11 @@ mod a_repository_is_fetched_with_git {
         repository.git(&["config", "uploadpack.allowFilter", "false"]);
         repository.git(&["config", "uploadpack.allowAnySHA1InWant", "false"]);
         // The older protocol has the stricter rules.
-        let fetcher = place.fetcher_with(&[
-            ("GIT_CONFIG_COUNT", "1"),
-            ("GIT_CONFIG_KEY_0", "protocol.version"),
-            ("GIT_CONFIG_VALUE_0", "0"),
-        ]);
-        let source = git_source(&repository.url(), Some(&first), Some("."));
-        assert_eq!(text(&fetch(&fetcher, &source).unwrap(), "a"), "1");
+        let server = old_git_server(place.folder.path());
+        let source = git_source(&server.url("/r"), Some(&first), None);
+        assert_eq!(text(&fetch(&place.fetcher(), &source).unwrap(), "a"), "1");
+        let wanted = server.asked().into_iter().filter(|it| it.body.contains(&first)).count();
+        assert_eq!(wanted, 0, "it was advertised");
     }
 
     #[test]
@@ -511,6 +509,11 @@ mod without_git_archives_of_the_host_are_used {
             assert_eq!(without.commit, with.commit, "{reference:?}");
             assert_eq!(without.reference, with.reference, "{reference:?}");
             assert_eq!(without.published, with.published, "{reference:?}");
+            let old = old_git_server(place.folder.path());
+            let source = git_source(&old.url("/r"), reference, None);
+            let listed = fetch(&plain.plain_fetcher(), &source).unwrap();
+            assert_eq!(listed.commit, with.commit, "{reference:?}");
+            assert_eq!(listed.reference, with.reference, "{reference:?}");
         }
     }
 
@@ -1279,14 +1282,15 @@ mod progress_is_counted_and_a_stop_leaves_nothing {
     fn dropping_it_ends_git_and_removes_what_came() {
         let place = Place::new();
         let (asked, was_asked) = std::sync::mpsc::channel();
+        let (left, has_left) = std::sync::mpsc::channel();
         let server = Server::new(move |_, client| {
             let _ = asked.send(());
-            loop {
-                // Until the client is gone.
-                client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
-                client.flush()?;
+            // Until the client is gone.
+            while client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_ok() {
                 std::thread::yield_now();
             }
+            let _ = left.send(());
+            Ok(())
         });
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let fetcher = place.fetcher();
@@ -1295,6 +1299,7 @@ mod progress_is_counted_and_a_stop_leaves_nothing {
         was_asked.recv().unwrap();
         fetching.abort();
         assert!(runtime.block_on(fetching).is_err());
+        has_left.recv().unwrap();
         drop(runtime);
         assert_eq!(place.left_over(), [""; 0]);
     }
