@@ -72,7 +72,7 @@ pub enum Pin {
     Commit(String),
     /// This version of a registry.
     Version(String),
-    /// A tree with this digest.
+    /// A tree with this digest, for sources without versions.
     Digest(ContentDigest),
 }
 
@@ -324,7 +324,10 @@ impl PackageFetcher {
                 warning: facts.warning,
                 ..FetchedTree::new(folder, files, facts.source, &facts.url)
             };
-            cache.remember(&key_of_tree(&tree.digest), &tree)?;
+            if tree.commit.is_none() {
+                // A commit is the better key.
+                cache.remember(&key_of_tree(&tree.digest), &tree)?;
+            }
             Ok(tree)
         })
         .await

@@ -97,6 +97,22 @@ mod a_repository_is_fetched_with_git {
     }
 
     #[test]
+    fn commits_may_be_named_by_sha_256() {
+        let place = Place::new();
+        let repository = place.repository("r");
+        std::fs::remove_dir_all(repository.folder.join(".git")).unwrap();
+        repository.git(&["init", "--quiet", "--initial-branch=main", "--object-format=sha256"]);
+        let commit = repository.write("a", "1").commit();
+        assert_eq!(commit.len(), 64);
+        for reference in [None, Some(&*commit)] {
+            let place = Place::new();
+            let source = git_source(&repository.url(), reference, None);
+            let tree = fetch(&place.fetcher(), &source).unwrap();
+            assert_eq!((paths(&tree), tree.commit.as_deref()), (vec!["a"], Some(&*commit)));
+        }
+    }
+
+    #[test]
     fn the_bytes_are_those_of_the_repository() {
         let place = Place::new();
         let repository = place.repository("r");
