@@ -10,6 +10,7 @@ mod install;
 mod packaged_skills;
 mod archives;
 mod package_cache;
+mod packaged_skills;
 mod signatures;
 mod sources;
 #[cfg(unix)]
