@@ -14,7 +14,7 @@ use super::{
     disk::{Directory, Disk, EntryKind},
     error::InstallError,
     merge::{MergedFile, MergedTree, Versions, merge},
-    place::{InstallPlace, Location, LocationError},
+    place::{InstallPlace, Location, LocationError, Locator},
     sys,
     tree::{DiskTree, TreeDifference, read_trees},
 };
@@ -153,6 +153,7 @@ impl InstallPlan {
     ) -> Result<Self, InstallError> {
         let mut planner = Planner {
             place,
+            locator: place.locator(),
             cache,
             edits,
             conflicts: Vec::new(),
@@ -184,6 +185,7 @@ impl InstallPlan {
 
 struct Planner<'a> {
     place: &'a InstallPlace,
+    locator: Locator<'a>,
     cache: &'a PackageCache,
     edits: LocalEdits,
     conflicts: Vec<InstallConflict>,
@@ -256,7 +258,7 @@ impl Planner<'_> {
         for target in &skill.targets {
             let (name, path) = (skill.name.clone(), target.path.clone());
             let located = match is_folder_name(&skill.name) {
-                true => self.place.locate(target, &skill.name),
+                true => self.locator.locate(target, &skill.name),
                 false => Err(LocationError::NoClientDirectory),
             };
             let location = match located {

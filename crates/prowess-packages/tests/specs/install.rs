@@ -397,7 +397,7 @@ mod what_was_not_installed_is_never_touched {
     }
 
     #[test]
-    fn a_link_of_the_users_is_neither_followed_nor_replaced() {
+    fn a_link_of_the_user_s_is_neither_followed_nor_replaced() {
         let bed = Bed::of(
             World::new()
                 .file("own/pdf/SKILL.md", "mine")
@@ -653,7 +653,7 @@ mod local_edits_are_never_lost {
     }
 
     #[test]
-    fn where_changes_collide_the_users_file_stays_and_the_new_one_is_beside_it() {
+    fn where_changes_collide_the_user_s_file_stays_and_the_new_one_is_beside_it() {
         let bed = installed();
         edit(&bed, DOCUMENT, "\n1\n", "\nmine\n");
         let report = bed.install_with(&[newer(&bed)], LocalEdits::Merge).unwrap();
@@ -1176,7 +1176,7 @@ mod a_change_is_whole_or_not_made {
         // Somebody writes a skill, or swaps it for a link, at each step of the update.
         let (_, steps) = made(false, CHANGES[0].2);
         let mut refused = 0;
-        for number in 0..steps.len() {
+        for (number, step) in steps.iter().enumerate() {
             let bed = bed();
             bed.world.write("own/SKILL.md", "my own");
             let root = bed.path("");
@@ -1198,7 +1198,7 @@ mod a_change_is_whole_or_not_made {
             .unwrap();
             let result = CHANGES[0].2(&installer, &bed.place, &bed.cache);
             drop(installer);
-            let at = format!("{number} {:?} {result:?}", steps[number]);
+            let at = format!("{number} {step:?} {result:?}");
             refused += usize::from(result.is_err());
             assert_nothing_is_lost(&bed, &at);
             assert_eq!(bed.text("own/SKILL.md"), "my own", "{at}");
@@ -1219,7 +1219,7 @@ mod a_change_is_whole_or_not_made {
     #[test]
     fn a_directory_swapped_for_a_link_leads_nowhere() {
         let (_, steps) = made(false, CHANGES[0].2);
-        for number in 0..steps.len() {
+        for (number, step) in steps.iter().enumerate() {
             let bed = bed();
             let outside = tempfile::tempdir().unwrap();
             fs::create_dir(outside.path().join("pdf")).unwrap();
@@ -1240,10 +1240,10 @@ mod a_change_is_whole_or_not_made {
             let mut now = everything(outside.path());
             // A draft may lie there; nothing that was there has changed.
             now.retain(|path, _| !path.contains(".prowess-install-"));
-            assert_eq!(now, before, "{number} {:?}", steps[number]);
+            assert_eq!(now, before, "{number} {step:?}");
             let own = everything(&bed.path("")).into_iter().any(|it| it.1 == b"written by me");
             let kept = bed.kept().iter().any(|it| it == "written by me");
-            assert!(own || kept, "{number} {:?}", steps[number]);
+            assert!(own || kept, "{number} {step:?}");
         }
     }
 
