@@ -6,7 +6,7 @@
 //! `soak` runs an agent for many turns, and fails if memory grows with them; `mcp` measures the
 //! latency of the server; `watch` measures the time from a change of files to its notification;
 //! `fix` measures the effect of `check --fix` on a folder of skills, and fails if it does anything
-//! else.
+//! else; `packages` measures how long it takes to place installed skills from the cache.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -35,6 +35,7 @@ mod agent;
 mod mcp;
 mod watch;
 mod fixing;
+mod packages;
 
 use std::{env, path::Path};
 
@@ -60,7 +61,8 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches soak [--sessions N] [--turns N] [--window N] [--size N]\n       \
                      prowess-benches mcp [--sizes N,N] [--from DIR] [--sessions N] [--program PATH]\n       \
                      prowess-benches watch [--sizes N,N] [--from DIR] [--edits N] [--program PATH]\n       \
-                     prowess-benches fix --from DIR [--program PATH]";
+                     prowess-benches fix --from DIR [--program PATH]\n       \
+                     prowess-benches packages [--skills N] [--rounds N] [--in DIR]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -118,6 +120,9 @@ fn main() -> Result<()> {
             watch::watch(&Options::new(words, &["--sizes", "--from", "--edits", "--program"])?)
         }
         ["fix", ref words @ ..] => fixing::fixing(&Options::new(words, &["--from", "--program"])?),
+        ["packages", ref words @ ..] => {
+            packages::packages(&Options::new(words, &["--skills", "--rounds", "--in"])?)
+        }
         ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
         ["reliability-store-saver", path, own] => store::saver(path, own),
         // Measures a case: this program calls itself.

@@ -171,7 +171,7 @@ pub fn format_of(name: &str, first: &[u8]) -> Option<ArchiveFormat> {
 /// Unpacks an archive into an empty folder, and returns its files in the byte order of their paths.
 ///
 /// Nothing is ever written outside of the folder. After an error, drop the folder: it has what came
-/// before.
+/// before. A host that counts or stops does so in the reader.
 pub fn unpack(
     archive: impl Read + Seek,
     format: ArchiveFormat,

@@ -141,6 +141,23 @@ pub struct FetchedTree {
     pub published: Option<u64>,
 }
 
+impl FetchedTree {
+    /// Creates one without a commit, reference, version and time.
+    pub fn new(folder: PathBuf, files: Vec<TreeFile>, source: SkillSource, url: &str) -> Self {
+        Self {
+            digest: ContentDigest::of(&files),
+            folder,
+            files,
+            source,
+            url: url.to_owned(),
+            commit: None,
+            reference: None,
+            version: None,
+            published: None,
+        }
+    }
+}
+
 impl PackageCache {
     /// Opens or creates a cache in a folder.
     pub fn open(folder: &Path) -> Result<Self, CacheError> {
@@ -199,7 +216,7 @@ impl PackageCache {
                 new.push(path);
             }
         }
-        self.sync(&new, draft.path())?;
+        sync_all(new.iter().map(PathBuf::as_path))?;
         self.keep_folder(draft.path(), files)
     }
 
@@ -213,7 +230,11 @@ impl PackageCache {
         let draft = self.draft().ok()?;
         let inner = draft.path().join("tree");
         fs::create_dir(&inner).ok()?;
-        self.link_all(files, &inner, false).ok()?;
+        if self.link_all(files, &inner, false).ok()?.0 == Placing::Copies {
+            for file in files {
+                seal(&inner.join(&file.path), file.executable).ok()?;
+            }
+        }
         self.keep_folder(&inner, files).ok()
     }
 
@@ -223,12 +244,17 @@ impl PackageCache {
     /// Linked files cannot be written to; whoever does nevertheless changes all of their links,
     /// which is noticed before the cache uses them again.
     pub fn place(&self, files: &[TreeFile], folder: &Path) -> Result<Placing, CacheError> {
-        self.place_new(files, folder, false)
+        self.place_new(&[(files, folder)], false).map(|it| it[0])
     }
 
     /// Writes files to a new folder like [`place`](Self::place), as copies that can be changed.
     pub fn copy(&self, files: &[TreeFile], folder: &Path) -> Result<Placing, CacheError> {
-        self.place_new(files, folder, true)
+        self.place_new(&[(files, folder)], true).map(|it| it[0])
+    }
+
+    /// Writes many folders like [`place`](Self::place), all or none of them, and syncs them once.
+    pub fn place_all(&self, folders: &[(&[TreeFile], &Path)]) -> Result<Vec<Placing>, CacheError> {
+        self.place_new(folders, false)
     }
 
     /// Remembers which tree a key such as `git URL COMMIT` stands for.
@@ -418,27 +444,6 @@ impl PackageCache {
         }
     }
 
-    /// Waits until new files, and their names in the cache, are on the disk.
-    fn sync(&self, new: &[PathBuf], draft: &Path) -> Result<(), CacheError> {
-        if new.len() >= MANY {
-            let synced = File::open(draft).and_then(|it| sys::sync_file_system(&it));
-            if synced.map_err(|it| failed("sync", draft, it))? {
-                return Ok(());
-            }
-        }
-        for path in new {
-            let synced = File::open(path).and_then(|it| it.sync_all());
-            match synced {
-                // A file that cannot be written to cannot be synced on every system.
-                Err(error) if error.kind() != io::ErrorKind::PermissionDenied => {
-                    return Err(failed("sync", path, error));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Makes a folder with blobs one of the cache.
     fn keep_folder(&self, from: &Path, files: &[TreeFile]) -> Result<PathBuf, CacheError> {
         let folder = self.tree(&ContentDigest::of(files));
@@ -471,31 +476,66 @@ impl PackageCache {
 
     fn place_new(
         &self,
-        files: &[TreeFile],
-        folder: &Path,
+        wanted: &[(&[TreeFile], &Path)],
         copies: bool,
-    ) -> Result<Placing, CacheError> {
-        fs::create_dir(folder).map_err(|it| failed("create", folder, it))?;
-        let result = self.link_all(files, folder, copies).and_then(|(placing, folders)| {
-            if placing == Placing::Copies {
-                let paths: Vec<_> = files.iter().map(|it| folder.join(&it.path)).collect();
-                self.sync(&paths, folder)?;
-            }
-            for folder in folders.iter().map(PathBuf::as_path).chain(folder.parent()) {
-                // A relative path of one name has an empty parent.
-                let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-                sys::sync_folder(folder).map_err(|it| failed("sync", folder, it))?;
-            }
-            Ok(placing)
+    ) -> Result<Vec<Placing>, CacheError> {
+        let count: usize = wanted.iter().map(|it| it.0.len()).sum();
+        let middle = if count < TWO_THREADS { 0 } else { wanted.len() / 2 };
+        let (first, second) = wanted.split_at(middle);
+        let ((one, failed), (other, other_failed)) = match first {
+            [] => ((Placed::default(), Ok(())), self.place_some(second, copies)),
+            _ => thread::scope(|scope| {
+                let other = scope.spawn(|| self.place_some(second, copies));
+                let one = self.place_some(first, copies);
+                (one, other.join().unwrap_or_else(|it| std::panic::resume_unwind(it)))
+            }),
+        };
+        let result = failed.and(other_failed).and_then(|()| {
+            let copied = one.copied.iter().chain(&other.copied);
+            let created = one.folders.iter().chain(&other.folders);
+            // The names of the folders are in those above, of which many have the same.
+            let above: BTreeSet<&Path> = wanted.iter().filter_map(|it| it.1.parent()).collect();
+            let paths = copied.chain(created).map(PathBuf::as_path).chain(above);
+            sync_all(paths)
         });
-        if result.is_err() {
-            // It was created here, and so nothing in it is of anybody else.
-            let _ = fs::remove_dir_all(folder);
+        if let Err(error) = result {
+            for folder in one.roots.iter().chain(&other.roots) {
+                // It was created here, and so nothing in it is of anybody else.
+                let _ = fs::remove_dir_all(folder);
+            }
+            return Err(error);
         }
-        result
+        Ok([one.placings, other.placings].concat())
     }
 
-    /// Puts files into an empty folder. Returns the folders that were written to.
+    /// Places folders one after the other, up to the first that fails.
+    fn place_some(
+        &self,
+        wanted: &[(&[TreeFile], &Path)],
+        copies: bool,
+    ) -> (Placed, Result<(), CacheError>) {
+        let mut placed = Placed::default();
+        for (files, folder) in wanted {
+            if let Err(error) = fs::create_dir(folder) {
+                return (placed, Err(failed("create", folder, error)));
+            }
+            placed.roots.push(folder.to_path_buf());
+            placed.folders.push(folder.to_path_buf());
+            match self.link_all(files, folder, copies) {
+                Ok((placing, folders)) => {
+                    placed.placings.push(placing);
+                    placed.folders.extend(folders);
+                    if placing == Placing::Copies {
+                        placed.copied.extend(files.iter().map(|it| folder.join(&it.path)));
+                    }
+                }
+                Err(error) => return (placed, Err(error)),
+            }
+        }
+        (placed, Ok(()))
+    }
+
+    /// Puts files into an empty folder. Returns the folders that were created in it.
     fn link_all(
         &self,
         files: &[TreeFile],
@@ -512,13 +552,12 @@ impl PackageCache {
                 return Err(failed("write", &folder.join(&file.path), refused));
             }
         }
-        let mut created = vec![folder.to_owned()];
+        let mut created = Vec::new();
         for inner in folders {
             let path = folder.join(inner);
             fs::create_dir(&path).map_err(|it| failed("create", &path, it))?;
             created.push(path);
         }
-        // `None` for a file that is not in the cache.
         let put = |files: &[TreeFile]| -> Result<Option<Placing>, CacheError> {
             let mut placing = Placing::HardLinks;
             for file in files {
@@ -531,10 +570,13 @@ impl PackageCache {
             }
             Ok(Some(placing))
         };
-        let (one, other) = match files.len() < TWO_THREADS {
-            true => (put(files)?, Some(Placing::HardLinks)),
-            false => {
-                let (first, second) = files.split_at(files.len() / 2);
+        let (first, second) = match files.len() < TWO_THREADS {
+            true => files.split_at(0),
+            false => files.split_at(files.len() / 2),
+        };
+        let (one, other) = match first {
+            [] => (Some(Placing::HardLinks), put(second)?),
+            _ => {
                 let (one, other) = thread::scope(|scope| {
                     let other = scope.spawn(|| put(second));
                     let one = put(first);
@@ -572,6 +614,18 @@ impl CacheDraft {
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// Folders that were placed.
+#[derive(Debug, Default)]
+struct Placed {
+    placings: Vec<Placing>,
+    /// Those that were asked for.
+    roots: Vec<PathBuf>,
+    /// All that were created.
+    folders: Vec<PathBuf>,
+    /// Files that are copies.
+    copied: Vec<PathBuf>,
 }
 
 /// A file of `keys`.
@@ -672,6 +726,34 @@ fn copy_file(from: &Path, to: &Path, file: &TreeFile, writable: bool) -> io::Res
         copy.set_modified(time())?;
     }
     sys::set_mode(&copy, file.executable, writable)
+}
+
+/// Waits until files, and the names in folders, are on the disk.
+fn sync_all<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<(), CacheError> {
+    // A relative path of one name has an empty parent.
+    let paths = paths.map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it });
+    let paths: Vec<&Path> = paths.collect();
+    let mut synced = BTreeSet::new();
+    for path in &paths {
+        let mut sync = || -> io::Result<()> {
+            let metadata = fs::metadata(path)?;
+            let device = sys::device(&metadata);
+            if synced.contains(&device) {
+                return Ok(());
+            }
+            // One call for all is faster than one for each.
+            if paths.len() >= MANY && sys::sync_file_system(path)? {
+                synced.insert(device);
+                return Ok(());
+            }
+            match metadata.is_dir() {
+                true => sys::sync_folder(path),
+                false => sys::sync_file(path),
+            }
+        };
+        sync().map_err(|it| failed("sync", path, it))?;
+    }
+    Ok(())
 }
 
 /// Removes the drafts of processes that are gone. Failures are those of the next time.

@@ -51,7 +51,7 @@ pub(crate) fn read(
         let header = Header::parse(&block)?;
         match header.kind {
             b'x' => {
-                for (key, value) in records(&mut data(archive, header.size)?)? {
+                for (key, value) in records(&data(archive, header.size)?)? {
                     match key.as_str() {
                         "path" => set(&mut next.path, value)?,
                         "linkpath" => set(&mut next.link, value)?,
@@ -65,7 +65,7 @@ pub(crate) fn read(
                 }
             }
             b'g' => {
-                for (key, value) in records(&mut data(archive, header.size)?)? {
+                for (key, value) in records(&data(archive, header.size)?)? {
                     match key.as_str() {
                         "comment" => comment = super::commit(value.as_bytes()),
                         "path" | "linkpath" | "size" => {

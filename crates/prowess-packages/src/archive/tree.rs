@@ -79,8 +79,7 @@ impl<'l> Tree<'l> {
                 let target = folder.join(path);
                 let written = |source| ArchiveError::Write { path: target.clone(), source };
                 let mut file = create(&target).map_err(written)?;
-                let digest =
-                    copy(bytes, size, |it| file.write_all(it).map_err(|error| written(error)))?;
+                let digest = copy(bytes, size, |it| file.write_all(it).map_err(written))?;
                 sys::set_mode(&file, executable, true).map_err(written)?;
                 digest
             }

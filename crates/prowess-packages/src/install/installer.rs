@@ -30,7 +30,8 @@ use super::{
     tree::{DiskTree, in_parallel},
 };
 use crate::{
-    cache::PackageCache,
+    cache::{CacheError, PackageCache},
+    digest::{ContentDigest, TreeFile},
     lock::{LockedSkill, TargetForm},
 };
 
@@ -277,6 +278,9 @@ impl Installer {
     }
 }
 
+/// How many skills are placed before progress is reported.
+const AT_ONCE: usize = 128;
+
 /// A change that is being made.
 struct Run<'a> {
     installer: &'a Installer,
@@ -425,8 +429,15 @@ impl Run<'_> {
         moves: &[PlannedMove],
         directories: &BTreeMap<PathBuf, Directory>,
     ) -> Result<Vec<usize>, InstallError> {
-        let (done, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let mut placed = self.place_all(record, moves, directories)?;
+        let done = AtomicUsize::new(placed.iter().filter(|it| it.is_some()).count());
+        let failed = AtomicBool::new(false);
+        // What was placed is ready.
+        let ready: Vec<bool> = placed.iter().map(Option::is_some).collect();
         let stage = |number: usize| {
+            if ready[number] {
+                return Ok((Seen::Absent, false));
+            }
             if failed.load(Ordering::Relaxed) {
                 return Err(InstallError::Cancelled { now: InstallState::Unchanged });
             }
@@ -456,7 +467,7 @@ impl Run<'_> {
         for (number, staged) in staged.into_iter().enumerate() {
             match staged {
                 Ok((new, is_copy)) => {
-                    record.moves[number].new = new;
+                    record.moves[number].new = placed[number].take().unwrap_or(new);
                     copies.extend(is_copy.then_some(number));
                 }
                 Err(error @ InstallError::Cancelled { .. }) => {
@@ -466,6 +477,52 @@ impl Run<'_> {
             }
         }
         stopped.map_or(Ok(copies), Err)
+    }
+
+    /// Creates all drafts that are files of the cache and nothing else, many at once.
+    fn place_all(
+        &self,
+        record: &ChangeRecord,
+        moves: &[PlannedMove],
+        directories: &BTreeMap<PathBuf, Directory>,
+    ) -> Result<Vec<Option<Seen>>, InstallError> {
+        let mut placed = vec![None; moves.len()];
+        let mut jobs: Vec<(usize, &[TreeFile], PathBuf)> = Vec::new();
+        for (number, (own, planned)) in record.moves.iter().zip(moves).enumerate() {
+            if let (Some(draft), Some(directory), Content::Files(files)) =
+                (&own.draft, directories.get(&own.directory), &planned.new)
+            {
+                jobs.push((number, files, directory.path().join(draft)));
+            }
+        }
+        let mut done = 0;
+        for jobs in jobs.chunks(AT_ONCE) {
+            self.check_cancelled()?;
+            for (_, _, path) in jobs {
+                let failed = |it| unwritten((path.clone(), it));
+                self.installer.disk.before(InstallStep::Create).map_err(failed)?;
+            }
+            let folders: Vec<_> = jobs.iter().map(|it| (it.1, &*it.2)).collect();
+            self.installer.cache.place_all(&folders).map_err(|source| {
+                let is_it = |it: &&(usize, &[TreeFile], PathBuf)| match &source {
+                    CacheError::Missing(digest) => ContentDigest::of(it.1) == *digest,
+                    CacheError::Io { path, .. } => path.starts_with(&it.2),
+                    CacheError::InUse(_) => true,
+                };
+                let skill = jobs.iter().find(is_it).or(jobs.first());
+                let skill = skill.map(|it| record.moves[it.0].skill.clone()).unwrap_or_default();
+                InstallError::Cache { skill, now: InstallState::Unchanged, source }
+            })?;
+            for (number, files, _) in jobs {
+                let tree = DiskTree { files: files.to_vec(), others: Vec::new() };
+                placed[*number] = Some(Seen::Folder(tree.fingerprint()));
+            }
+            done += jobs.len();
+            if let Some(report) = self.options.on_progress {
+                report(done, moves.len());
+            }
+        }
+        Ok(placed)
     }
 
     /// Creates a draft; returns what it is, and whether it is a copy instead of a link.

@@ -86,12 +86,13 @@ impl MinisignKey {
                 .ok_or(SecretKeyError::TooExpensive)?;
             secret.iter_mut().zip(stream).for_each(|(byte, key)| *byte ^= key);
         }
-        let wrong =
-            if is_encrypted { SecretKeyError::WrongPassword } else { SecretKeyError::Malformed };
         let (key, checksum) = secret.split_at(72);
-        let actual = Blake2b::<U32>::new().chain_update(LEGACY).chain_update(key).finalize();
-        if actual.as_slice() != checksum {
-            return Err(wrong);
+        // `minisign` leaves the checksum of a key without a password empty.
+        if is_encrypted {
+            let actual = Blake2b::<U32>::new().chain_update(LEGACY).chain_update(key).finalize();
+            if actual.as_slice() != checksum {
+                return Err(SecretKeyError::WrongPassword);
+            }
         }
         let pair = Ed25519KeyPair::from_seed_and_public_key(&key[8..40], &key[40..72])
             .map_err(|_| SecretKeyError::Malformed)?;

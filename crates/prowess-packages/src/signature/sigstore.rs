@@ -1,6 +1,6 @@
 //! Bundles of Sigstore, with the cryptography of `ring`, which is there for TLS anyway.
 
-use std::io::Read;
+use std::{cell::RefCell, io::Read, rc::Rc};
 
 use ring::{
     digest,
@@ -20,6 +20,11 @@ use super::{SignatureError, Signer};
 
 /// The most bytes of what is signed, which is read at once.
 const CONTENT: u64 = 256 << 20;
+
+thread_local! {
+    /// What is being verified: `ring` verifies no digests, and so needs what was hashed.
+    static VERIFIED: RefCell<Rc<Vec<u8>>> = RefCell::default();
+}
 
 /// Verifies a bundle, and returns its signer.
 pub(super) fn verify(content: impl Read, bundle: &str) -> Result<Signer, SignatureError> {
@@ -45,8 +50,11 @@ pub(super) fn verify(content: impl Read, bundle: &str) -> Result<Signer, Signatu
     };
     let invalid = |error: &dyn std::fmt::Display| SignatureError::Invalid(error.to_string());
     let root = TrustedRoot::from_embedded(instance).map_err(|it| invalid(&it))?;
-    let result =
-        sigstore_verify::verify(&bytes[..], &bundle, &policy, &root).map_err(|it| invalid(&it))?;
+    let bytes = Rc::new(bytes);
+    VERIFIED.set(bytes.clone());
+    let result = sigstore_verify::verify(&bytes[..], &bundle, &policy, &root);
+    VERIFIED.take();
+    let result = result.map_err(|it| invalid(&it))?;
     let subject = result.identity().map(|it| it.as_str().to_owned());
     let issuer = result.issuer().map(str::to_owned);
     match (issuer, subject) {
@@ -116,14 +124,21 @@ impl CryptoProvider for Ring {
             .map_err(|_| Error::Verification(format!("{} signature invalid", scheme.name())))
     }
 
-    /// `ring` hashes by itself: contents are always given whole.
+    /// `ring` hashes by itself: the digest must be that of what is being verified.
     fn verify_prehashed(
         &self,
         scheme: SigningScheme,
-        _: &[u8],
-        _: &[u8],
-        _: &[u8],
+        key: &[u8],
+        digest: &[u8],
+        signature: &[u8],
     ) -> Result<(), Error> {
-        Err(Error::UnsupportedAlgorithm(format!("{} of a digest", scheme.name())))
+        let unsupported = || Error::UnsupportedAlgorithm(format!("{} of a digest", scheme.name()));
+        let content = VERIFIED.with_borrow(Clone::clone);
+        let mut hash = self.hash(scheme.hash_algorithm().ok_or_else(unsupported)?)?;
+        hash.update(&content);
+        match hash.finalize() == digest {
+            true => self.verify_raw(scheme, key, &content, signature),
+            false => Err(unsupported()),
+        }
     }
 }

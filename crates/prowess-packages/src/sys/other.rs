@@ -99,12 +99,25 @@ pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until everything on the file system of a file is on the disk; false where that is not possible.
-pub(crate) fn sync_file_system(_: &File) -> io::Result<bool> {
+/// Waits until everything on the file system of a path is on the disk; false where that is not possible.
+pub(crate) fn sync_file_system(_: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
 /// Whether an error says that a file system has no locks.
 pub(crate) fn is_without_locks(_: &io::Error) -> bool {
     false
+}
+
+/// Returns the number of the file system of a file: not known.
+pub(crate) fn device(_: &Metadata) -> u64 {
+    0
+}
+
+/// Waits until a file is on the disk, if that is possible for one that is open for reading.
+pub(crate) fn sync_file(path: &Path) -> io::Result<()> {
+    match File::open(path)?.sync_all() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
 }

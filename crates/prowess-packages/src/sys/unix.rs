@@ -116,19 +116,29 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Waits until everything on the file system of a file is on the disk; false where that is not possible.
+/// Waits until everything on the file system of a path is on the disk; false where that is not possible.
 #[cfg(target_os = "linux")]
-pub(crate) fn sync_file_system(file: &File) -> io::Result<bool> {
-    Ok(rustix::fs::syncfs(file).map(|()| true)?)
+pub(crate) fn sync_file_system(path: &Path) -> io::Result<bool> {
+    Ok(rustix::fs::syncfs(File::open(path)?).map(|()| true)?)
 }
 
-/// Waits until everything on the file system of a file is on the disk; false where that is not possible.
+/// Waits until everything on the file system of a path is on the disk; false where that is not possible.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn sync_file_system(_: &File) -> io::Result<bool> {
+pub(crate) fn sync_file_system(_: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
 /// Whether an error says that a file system has no locks.
 pub(crate) fn is_without_locks(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOLCK | Errno::NOSYS | Errno::NOTSUP))
+}
+
+/// Returns the number of the file system of a file.
+pub(crate) fn device(metadata: &Metadata) -> u64 {
+    metadata.dev()
+}
+
+/// Waits until a file is on the disk.
+pub(crate) fn sync_file(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }
