@@ -25,7 +25,7 @@ use super::{
     },
     merge::MergedContent,
     place::InstallPlace,
-    plan::{Content, InstallPlan, LocalEdits, PlannedMove, PlannedStep, Seen},
+    plan::{Content, EntryState, InstallPlan, LocalEdits, PlannedMove, PlannedStep},
     sys,
     tree::{DiskTree, in_parallel},
 };
@@ -72,7 +72,7 @@ pub enum RecoveryOutcome {
 /// A file that is written together with the skills: the manifest or the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FileChange {
+pub struct FileReplacement {
     /// The file.
     pub path: PathBuf,
     /// What was read; `None` if there was none. If it has changed since, nothing is changed.
@@ -81,7 +81,7 @@ pub struct FileChange {
     pub after: Option<Vec<u8>>,
 }
 
-impl FileChange {
+impl FileReplacement {
     /// Describes a change of a file.
     pub fn new(path: &Path, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Self {
         Self { path: path.to_owned(), before, after }
@@ -239,7 +239,7 @@ impl Installer {
         &self,
         plan: InstallPlan,
         options: &InstallOptions<'_>,
-        files: impl FnOnce(&[LockedSkill]) -> Vec<FileChange>,
+        files: impl FnOnce(&[LockedSkill]) -> Vec<FileReplacement>,
     ) -> Result<InstallReport, InstallError> {
         let InstallPlan { mut steps, moves, mut skills } = plan;
         let run = Run { installer: self, options, undoes: None };
@@ -294,7 +294,7 @@ impl Run<'_> {
     fn change(
         &self,
         moves: &[PlannedMove],
-        files: impl FnOnce(&[usize]) -> Vec<FileChange>,
+        files: impl FnOnce(&[usize]) -> Vec<FileReplacement>,
     ) -> Result<(Option<String>, Option<String>), InstallError> {
         let (mut files, mut known) = (Some(files), None);
         if moves.is_empty() {
@@ -317,7 +317,7 @@ impl Run<'_> {
         record.undoes.clone_from(&self.undoes);
         for (number, planned) in moves.iter().enumerate() {
             let is_put = planned.new != Content::Nothing;
-            let is_held = planned.old != Seen::Absent;
+            let is_held = planned.old != EntryState::Absent;
             let (draft, hold) = (record.hidden_name('d', number), record.hidden_name('h', number));
             record.moves.push(Move {
                 skill: planned.location.name.clone(),
@@ -326,12 +326,12 @@ impl Run<'_> {
                 draft: is_put.then_some(draft),
                 hold: is_held.then_some(hold),
                 old: planned.old.clone(),
-                new: Seen::Absent,
+                new: EntryState::Absent,
                 fate: planned.fate,
                 saved: None,
             });
             let saved = record.saved_path(&folder, &place.state, number);
-            let is_kept = matches!(planned.old, Seen::Folder(_));
+            let is_kept = matches!(planned.old, EntryState::Folder(_));
             record.moves[number].saved = is_kept.then_some(saved);
             if is_put {
                 add_missing(&mut record.made, &planned.location.directory);
@@ -354,7 +354,7 @@ impl Run<'_> {
         folder: &ChangeFolder,
         record: &mut ChangeRecord,
         moves: &[PlannedMove],
-        files: impl FnOnce(&[usize]) -> Vec<FileChange>,
+        files: impl FnOnce(&[usize]) -> Vec<FileReplacement>,
     ) -> Result<(), InstallError> {
         let disk = &self.installer.disk;
         self.check_cancelled()?;
@@ -436,7 +436,7 @@ impl Run<'_> {
         let ready: Vec<bool> = placed.iter().map(Option::is_some).collect();
         let stage = |number: usize| {
             if ready[number] {
-                return Ok((Seen::Absent, false));
+                return Ok((EntryState::Absent, false));
             }
             if failed.load(Ordering::Relaxed) {
                 return Err(InstallError::Cancelled { now: InstallState::Unchanged });
@@ -445,7 +445,7 @@ impl Run<'_> {
                 let own = &record.moves[number];
                 let (Some(draft), Some(directory)) = (&own.draft, directories.get(&own.directory))
                 else {
-                    return Ok((Seen::Absent, false));
+                    return Ok((EntryState::Absent, false));
                 };
                 self.stage(&own.skill, &moves[number].new, directory, draft)
             });
@@ -485,7 +485,7 @@ impl Run<'_> {
         record: &ChangeRecord,
         moves: &[PlannedMove],
         directories: &BTreeMap<PathBuf, Directory>,
-    ) -> Result<Vec<Option<Seen>>, InstallError> {
+    ) -> Result<Vec<Option<EntryState>>, InstallError> {
         let mut placed = vec![None; moves.len()];
         let mut jobs: Vec<(usize, &[TreeFile], PathBuf)> = Vec::new();
         for (number, (own, planned)) in record.moves.iter().zip(moves).enumerate() {
@@ -515,7 +515,7 @@ impl Run<'_> {
             })?;
             for (number, files, _) in jobs {
                 let tree = DiskTree { files: files.to_vec(), others: Vec::new() };
-                placed[*number] = Some(Seen::Folder(tree.fingerprint()));
+                placed[*number] = Some(EntryState::Folder(tree.fingerprint()));
             }
             done += jobs.len();
             if let Some(report) = self.options.on_progress {
@@ -532,12 +532,12 @@ impl Run<'_> {
         content: &Content,
         directory: &Directory,
         draft: &str,
-    ) -> Result<(Seen, bool), InstallError> {
+    ) -> Result<(EntryState, bool), InstallError> {
         let (disk, cache) = (&self.installer.disk, &self.installer.cache);
         let path = directory.path().join(draft);
         let failed = |it| unwritten((path.clone(), it));
         match content {
-            Content::Nothing => Ok((Seen::Absent, false)),
+            Content::Nothing => Ok((EntryState::Absent, false)),
             Content::Files(files) => {
                 disk.before(InstallStep::Create).map_err(failed)?;
                 cache.place(files, &path).map_err(|source| InstallError::Cache {
@@ -546,7 +546,7 @@ impl Run<'_> {
                     source,
                 })?;
                 let tree = DiskTree { files: files.clone(), others: Vec::new() };
-                Ok((Seen::Folder(tree.fingerprint()), false))
+                Ok((EntryState::Folder(tree.fingerprint()), false))
             }
             Content::Merged { tree, ours, theirs } => {
                 disk.before(InstallStep::Create).map_err(failed)?;
@@ -573,12 +573,12 @@ impl Run<'_> {
                     }
                 }
                 let seen = look(directory, draft).map_err(failed)?;
-                Ok((seen.unwrap_or(Seen::Absent), false))
+                Ok((seen.unwrap_or(EntryState::Absent), false))
             }
             Content::Link(target, copy) => {
                 if sys::has_links() || **copy == Content::Nothing {
                     match directory.create_link(disk, target, draft) {
-                        Ok(()) => return Ok((Seen::Link(target.clone()), false)),
+                        Ok(()) => return Ok((EntryState::Link(target.clone()), false)),
                         Err(error) if **copy == Content::Nothing || !is_impossible(&error) => {
                             return Err(failed(error));
                         }
@@ -590,7 +590,9 @@ impl Run<'_> {
             Content::Copy(from, fingerprint) => {
                 disk.copy(from, &path).map_err(failed)?;
                 match look(directory, draft).map_err(failed)? {
-                    Some(Seen::Folder(it)) if it == *fingerprint => Ok((Seen::Folder(it), false)),
+                    Some(EntryState::Folder(it)) if it == *fingerprint => {
+                        Ok((EntryState::Folder(it), false))
+                    }
                     _ => Err(InstallError::NotKept { path: from.clone() }),
                 }
             }
@@ -651,9 +653,9 @@ fn write_file(disk: &Disk, directory: &Directory, own: &FileMove) -> Result<(), 
 /// Plans how a file is written; `None` if it stays as it is. A link is written where it leads.
 fn plan_file(
     record: &mut ChangeRecord,
-    file: FileChange,
+    file: FileReplacement,
 ) -> Result<Option<FileMove>, InstallError> {
-    let FileChange { path, before, after } = file;
+    let FileReplacement { path, before, after } = file;
     let failed = |it| InstallError::unchanged("read", path.clone(), it);
     let real = match std::fs::symlink_metadata(&path) {
         Ok(_) => real_path(&path).map_err(failed)?,

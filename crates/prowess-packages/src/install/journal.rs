@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     disk::{Directory, Disk, EntryKind},
-    plan::{Fate, Seen},
+    plan::{EntryState, Fate},
     sys,
     tree::read_tree,
 };
@@ -78,8 +78,8 @@ pub(super) struct Move {
     pub(super) draft: Option<String>,
     /// The hidden name of what was there.
     pub(super) hold: Option<String>,
-    pub(super) old: Seen,
-    pub(super) new: Seen,
+    pub(super) old: EntryState,
+    pub(super) new: EntryState,
     pub(super) fate: Fate,
     /// Where what was there is kept afterwards.
     pub(super) saved: Option<PathBuf>,
@@ -133,11 +133,11 @@ mod bytes {
 pub(super) type StepResult<T> = Result<T, (PathBuf, io::Error)>;
 
 /// Adds a path to the error of the system.
-pub(super) trait At<T> {
+pub(super) trait AtPath<T> {
     fn at(self, path: impl Into<PathBuf>) -> StepResult<T>;
 }
 
-impl<T> At<T> for io::Result<T> {
+impl<T> AtPath<T> for io::Result<T> {
     fn at(self, path: impl Into<PathBuf>) -> StepResult<T> {
         self.map_err(|error| (path.into(), error))
     }
@@ -269,12 +269,12 @@ fn last_in_trash(state: &Path) -> u64 {
 }
 
 /// Returns what is at a name now.
-pub(super) fn look(directory: &Directory, name: &str) -> io::Result<Option<Seen>> {
+pub(super) fn look(directory: &Directory, name: &str) -> io::Result<Option<EntryState>> {
     Ok(match directory.kind(name)? {
-        None => Some(Seen::Absent),
-        Some(EntryKind::Link(target)) => Some(Seen::Link(target)),
+        None => Some(EntryState::Absent),
+        Some(EntryKind::Link(target)) => Some(EntryState::Link(target)),
         Some(EntryKind::Folder) => {
-            Some(Seen::Folder(read_tree(&directory.path().join(name))?.fingerprint()))
+            Some(EntryState::Folder(read_tree(&directory.path().join(name))?.fingerprint()))
         }
         Some(EntryKind::File | EntryKind::Other) => None,
     })
