@@ -65,7 +65,7 @@ pub enum RecoveryOutcome {
     RolledBack,
     /// Everything was in place already, and the rest is done now.
     Finished,
-    /// It is in another place and cannot be taken back now; the reason.
+    /// It cannot be taken back or finished now, and is tried again by the next command; the reason.
     Waiting(String),
 }
 
@@ -211,7 +211,10 @@ impl Installer {
             };
             let outcome = match recovered {
                 Ok(outcome) => outcome,
-                Err(error) if Some(&record.root) == own.as_ref() => return Err(unfinished(error)),
+                // Where everything is in place, more can be installed.
+                Err(error) if at != DONE && Some(&record.root) == own.as_ref() => {
+                    return Err(unfinished(error));
+                }
                 Err((path, error)) => {
                     RecoveryOutcome::Waiting(format!("{}: {error}", path.display()))
                 }
@@ -718,6 +721,10 @@ fn unfinished((path, source): (PathBuf, io::Error)) -> InstallError {
 fn lock_within(file: File, timeout: Duration, on_wait: &dyn Fn()) -> io::Result<Option<File>> {
     match file.try_lock() {
         Ok(()) => return Ok(Some(file)),
+        // Some file systems have no locks.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+            return Ok(Some(file));
+        }
         Err(TryLockError::Error(error)) => return Err(error),
         Err(TryLockError::WouldBlock) => {}
     }

@@ -172,7 +172,8 @@ impl InstallPlan {
             located.push((old, old_at?, new, new_at?));
         }
         planner.refuse_conflicts()?;
-        planner.look(located.iter().flat_map(|it| it.1.iter().chain(&it.3)))?;
+        let owned = located.iter().flat_map(|it| &it.1).map(|it| it.location.path()).collect();
+        planner.look(located.iter().flat_map(|it| it.1.iter().chain(&it.3)), &owned)?;
         for (old, old_at, new, new_at) in &located {
             planner.plan_skill(*old, old_at, *new, new_at);
         }
@@ -310,10 +311,11 @@ impl Planner<'_> {
         real_path(path).ok()
     }
 
-    /// Looks at everything that a plan may touch.
+    /// Looks at everything that a plan may touch; `owned` is what the lock names.
     fn look<'l>(
         &mut self,
         all: impl Iterator<Item = &'l LocatedTarget>,
+        owned: &BTreeSet<PathBuf>,
     ) -> Result<(), InstallError> {
         let mut folders = Vec::new();
         let mut open: BTreeMap<PathBuf, Option<Directory>> = BTreeMap::new();
@@ -345,8 +347,13 @@ impl Planner<'_> {
         folders.sort();
         folders.dedup();
         for (path, tree) in folders.iter().zip(read_trees(&folders)) {
-            let tree = tree.map_err(|it| InstallError::unchanged("read", path.clone(), it))?;
-            self.disk.insert(path.clone(), State::Folder(tree));
+            let state = match tree {
+                Ok(tree) => State::Folder(tree),
+                // It stays whatever is in it.
+                Err(_) if !owned.contains(path) => State::Other("a folder"),
+                Err(error) => return Err(InstallError::unchanged("read", path.clone(), error)),
+            };
+            self.disk.insert(path.clone(), state);
         }
         Ok(())
     }
