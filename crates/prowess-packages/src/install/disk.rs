@@ -152,10 +152,19 @@ impl Disk {
         if executable { sys::set_executable(to) } else { Ok(()) }
     }
 
-    /// Moves something to a path that does not exist, even on another disk.
+    /// Moves something to a path that does not exist, even on another disk. The directories of both
+    /// are not synced.
     pub(super) fn move_across(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.before(InstallStep::Rename)?;
-        match fs::rename(from, to) {
+        let moved = match fs::rename(from, to) {
+            // A folder that may not be written cannot change its parent.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                sys::open_up(from);
+                fs::rename(from, to)
+            }
+            moved => moved,
+        };
+        match moved {
             Err(error) if sys::is_other_device(&error) => {
                 let part = to.with_extension("part");
                 self.remove_all(&part)?;
@@ -163,11 +172,7 @@ impl Disk {
                 self.rename(&part, to)?;
                 self.remove_all(from)
             }
-            Err(error) => Err(error),
-            Ok(()) => {
-                self.sync_parent(to)?;
-                self.sync_parent(from)
-            }
+            moved => moved,
         }
     }
 

@@ -12,6 +12,7 @@
 //! | `record.json` | nothing is left to do | nothing: `undo` uses it |
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     disk::{Directory, Disk, EntryKind},
-    plan::{Fate, Seen},
+    plan::{EntryState, Fate},
     sys,
     tree::read_tree,
 };
@@ -78,8 +79,8 @@ pub(super) struct Move {
     pub(super) draft: Option<String>,
     /// The hidden name of what was there.
     pub(super) hold: Option<String>,
-    pub(super) old: Seen,
-    pub(super) new: Seen,
+    pub(super) old: EntryState,
+    pub(super) new: EntryState,
     pub(super) fate: Fate,
     /// Where what was there is kept afterwards.
     pub(super) saved: Option<PathBuf>,
@@ -133,11 +134,11 @@ mod bytes {
 pub(super) type StepResult<T> = Result<T, (PathBuf, io::Error)>;
 
 /// Adds a path to the error of the system.
-pub(super) trait At<T> {
+pub(super) trait AtPath<T> {
     fn at(self, path: impl Into<PathBuf>) -> StepResult<T>;
 }
 
-impl<T> At<T> for io::Result<T> {
+impl<T> AtPath<T> for io::Result<T> {
     fn at(self, path: impl Into<PathBuf>) -> StepResult<T> {
         self.map_err(|error| (path.into(), error))
     }
@@ -269,12 +270,12 @@ fn last_in_trash(state: &Path) -> u64 {
 }
 
 /// Returns what is at a name now.
-pub(super) fn look(directory: &Directory, name: &str) -> io::Result<Option<Seen>> {
+pub(super) fn look(directory: &Directory, name: &str) -> io::Result<Option<EntryState>> {
     Ok(match directory.kind(name)? {
-        None => Some(Seen::Absent),
-        Some(EntryKind::Link(target)) => Some(Seen::Link(target)),
+        None => Some(EntryState::Absent),
+        Some(EntryKind::Link(target)) => Some(EntryState::Link(target)),
         Some(EntryKind::Folder) => {
-            Some(Seen::Folder(read_tree(&directory.path().join(name))?.fingerprint()))
+            Some(EntryState::Folder(read_tree(&directory.path().join(name))?.fingerprint()))
         }
         Some(EntryKind::File | EntryKind::Other) => None,
     })
@@ -314,6 +315,7 @@ pub(super) fn roll_back(
     state: &Path,
     record: &ChangeRecord,
 ) -> StepResult<()> {
+    check_root(record)?;
     if folder.has(DONE) {
         // It is not certain that this is on the disk.
         folder.advance(disk, DONE, MOVES)?;
@@ -341,6 +343,11 @@ pub(super) fn roll_back(
     }
     remove_made(disk, record)?;
     folder.remove(disk)
+}
+
+/// Fails if the project is gone: it may come back, with what its hidden names hold.
+fn check_root(record: &ChangeRecord) -> StepResult<()> {
+    fs::metadata(&record.root).map(drop).at(&record.root)
 }
 
 /// Removes the directories that a change created, as far as they are empty.
@@ -465,9 +472,11 @@ pub(super) fn put_in_trash(
 ) -> StepResult<()> {
     disk.create_private_directory(entry).at(entry)?;
     let origin = entry.join(ORIGIN);
-    disk.write(&origin, &sys::path_bytes(directory.path())).at(origin)?;
+    disk.remove_all(&origin).at(&origin)?;
+    disk.create_file(&origin, &sys::path_bytes(directory.path())).at(origin)?;
     let (from, to) = (directory.path().join(name), entry.join(SKILL));
-    disk.move_across(&from, &to).at(to)
+    disk.move_across(&from, &to).at(&to)?;
+    disk.sync_parent(&to).at(to)
 }
 
 /// Moves what was replaced or removed to where it is kept. It can be repeated.
@@ -477,6 +486,8 @@ pub(super) fn finish(
     state: &Path,
     record: &ChangeRecord,
 ) -> StepResult<()> {
+    check_root(record)?;
+    let mut changed = BTreeSet::new();
     for own in &record.moves {
         let Some(hold) = &own.hold else { continue };
         let Some(directory) = reopen(disk, &own.directory)? else { continue };
@@ -492,8 +503,15 @@ pub(super) fn finish(
                 let parent = saved.parent().unwrap_or(saved);
                 disk.create_private_directory(parent).at(parent)?;
                 disk.move_across(&shown, saved).at(saved)?;
+                changed.insert(saved.clone());
             }
         }
+        changed.insert(own.directory.join(hold));
+    }
+    let parents: BTreeSet<&Path> = changed.iter().filter_map(|it| it.parent()).collect();
+    for parent in parents {
+        // Any name in it stands for it.
+        disk.sync_parent(&parent.join(RECORD)).at(parent)?;
     }
     for file in &record.files {
         remove_drafts(disk, file)?;
