@@ -167,7 +167,7 @@ mod tests {
         for (left, right, expected) in [
             (json!({"a": 1, "b": [2.0]}), json!({"b": [2], "a": 1.0}), true),
             (json!(-0.0), json!(0), true),
-            (json!(1e300), json!(1.0000000000000001e300), true),
+            (json!(1e300), json!(1e+300), true),
             (json!(1e300), json!(2e300), false),
             (json!("1"), json!(1), false),
             (json!(true), json!(1), false),

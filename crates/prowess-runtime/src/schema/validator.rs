@@ -35,8 +35,8 @@ pub(super) struct Validator<'s> {
 #[derive(Clone, Copy)]
 enum Place<'p> {
     Root,
-    Item(&'p Place<'p>, usize),
-    Member(&'p Place<'p>, &'p str),
+    Item(&'p Self, usize),
+    Member(&'p Self, &'p str),
 }
 
 /// Whether a value fits, and the reasons if somebody asks for them.
