@@ -56,6 +56,10 @@ fn runs(source: &Path, arguments: &[&str]) -> bool {
         rustc.arg("-C").arg(argument);
     }
     rustc.args(flags.split('\x1f').filter(|it| !it.is_empty()));
+    // Flags may leave out the tables that unwinding needs.
+    if env::var("CARGO_CFG_PANIC").is_ok_and(|it| it == "abort") {
+        rustc.args(["-C", "panic=abort"]);
+    }
     for argument in arguments {
         rustc.arg("-C").arg(format!("link-arg={argument}"));
     }

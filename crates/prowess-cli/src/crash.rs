@@ -28,8 +28,8 @@ fn message(panic: &PanicHookInfo<'_>) -> String {
     let what = panic.payload_as_str().unwrap_or("it did not say why");
     let place = panic.location().map(|it| format!(" ({it})")).unwrap_or_default();
     format!(
-        "error: prowess crashed: {}{place}\nhint: this is a bug in prowess: please report it with this message. \
-         Files and sessions are whole; `--resume` continues a session\n",
+        "error: prowess crashed: {}{place}\n\
+         hint: this is a bug; please report it with this message. Files and sessions are whole\n",
         safe::line(what),
     )
 }
