@@ -47,7 +47,7 @@ struct Report {
 
 /// The parts of a value that a schema has a say about.
 #[derive(Default)]
-struct Evaluated<'v> {
+struct Coverage<'v> {
     all_names: bool,
     names: HashSet<&'v str>,
     all_items: bool,
@@ -81,8 +81,8 @@ impl<'s> Validator<'s> {
         value: &'v Value,
         place: Place<'_>,
         report: &mut Report,
-    ) -> Evaluated<'v> {
-        let mut evaluated = Evaluated::default();
+    ) -> Coverage<'v> {
+        let mut evaluated = Coverage::default();
         let schema = match schema {
             Value::Object(schema) => schema,
             Value::Bool(false) => {
@@ -137,7 +137,7 @@ impl<'s> Validator<'s> {
         value: &'v Value,
         place: Place<'_>,
         report: &mut Report,
-        evaluated: &mut Evaluated<'v>,
+        evaluated: &mut Coverage<'v>,
     ) {
         if let Some(target) = reference.as_str().and_then(|it| find_target(self.root, it)) {
             evaluated.extend(self.check(target, value, place, report));
@@ -145,7 +145,7 @@ impl<'s> Validator<'s> {
     }
 
     /// Checks without reasons; what was evaluated counts only if the value fits.
-    fn try_check<'v>(&self, schema: &Value, value: &'v Value) -> Option<Evaluated<'v>> {
+    fn try_check<'v>(&self, schema: &Value, value: &'v Value) -> Option<Coverage<'v>> {
         let mut report = Report { fits: true, mismatches: None };
         let evaluated = self.check(schema, value, Place::Root, &mut report);
         report.fits.then_some(evaluated)
@@ -159,7 +159,7 @@ impl<'s> Validator<'s> {
         value: &'v Value,
         place: Place<'_>,
         report: &mut Report,
-        evaluated: &mut Evaluated<'v>,
+        evaluated: &mut Coverage<'v>,
     ) {
         let expected = &schema[keyword];
         let choices = expected.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -262,8 +262,8 @@ impl<'s> Validator<'s> {
         items: &'v [Value],
         place: Place<'_>,
         report: &mut Report,
-    ) -> Evaluated<'v> {
-        let mut evaluated = Evaluated::default();
+    ) -> Coverage<'v> {
+        let mut evaluated = Coverage::default();
         let expected = &schema[keyword];
         let first_key = if self.draft >= Draft::Year2020 { "prefixItems" } else { "items" };
         let first = schema.get(first_key).and_then(Value::as_array);
@@ -328,8 +328,8 @@ impl<'s> Validator<'s> {
         members: &'v Map<String, Value>,
         place: Place<'_>,
         report: &mut Report,
-    ) -> Evaluated<'v> {
-        let mut evaluated = Evaluated::default();
+    ) -> Coverage<'v> {
+        let mut evaluated = Coverage::default();
         let expected = &schema[keyword];
         let by_name = expected.as_object().into_iter().flatten();
         match keyword {
@@ -411,7 +411,7 @@ impl<'s> Validator<'s> {
         value: &'v Value,
         place: Place<'_>,
         report: &mut Report,
-        evaluated: &mut Evaluated<'v>,
+        evaluated: &mut Coverage<'v>,
     ) {
         let is_known = match keyword {
             "dependencies" => true,
@@ -436,7 +436,7 @@ impl<'s> Validator<'s> {
         value: &'v Value,
         place: Place<'_>,
         report: &mut Report,
-        evaluated: &mut Evaluated<'v>,
+        evaluated: &mut Coverage<'v>,
     ) {
         if let (Some(schema), Value::Array(items)) = (schema.get("unevaluatedItems"), value) {
             if !evaluated.all_items {
@@ -462,7 +462,7 @@ impl<'s> Validator<'s> {
     }
 }
 
-impl<'v> Evaluated<'v> {
+impl<'v> Coverage<'v> {
     fn add_name(&mut self, name: &'v str, counts: bool) {
         if counts {
             self.names.insert(name);
