@@ -47,6 +47,7 @@ mod event_renderer;
 mod conversation;
 mod printer;
 mod safe;
+mod crash;
 mod snippet;
 mod diff;
 mod report;
@@ -100,6 +101,7 @@ impl ExitStatus {
 
 fn main() -> ExitCode {
     let launcher = Launcher::hook();
+    crash::end_on_panic();
     if let Some(code) = completion::answer() {
         return code;
     }

@@ -1,22 +1,24 @@
 //! Checks values against JSON schemas from outside, within limits and without fetching anything.
 
+mod number;
+mod pattern;
+mod keywords;
+mod validator;
+
 use std::{cell::Cell, collections::HashMap, fmt};
 
-use jsonschema::{
-    Draft, PatternOptions, ValidationError, Validator, error::ValidationErrorKind,
-    paths::LocationSegment,
-};
 use prowess::beginning;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+
+use self::{keywords::find_draft, validator::Validator};
 
 /// The maximum number of values of a schema with all references followed.
 const MAX_VALUES: usize = 4096;
 /// The maximum depth with all references followed. Validation is recursive.
 const MAX_DEPTH: usize = 64;
-/// The maximum number of patterns, and the maximum size of each when compiled.
+/// The maximum number of patterns.
 const MAX_PATTERNS: usize = 100;
-const MAX_PATTERN: usize = 256 * 1024;
 /// The maximum number of parts visited before the schema is validated.
 const MAX_READ: usize = 500;
 /// The maximum number of reported mismatches.
@@ -26,7 +28,7 @@ const MAX_MISMATCHES: usize = 20;
 #[derive(Debug)]
 pub(crate) struct Schema<'s> {
     root: &'s Value,
-    validator: Validator,
+    validator: Validator<'s>,
 }
 
 /// A schema cannot be used.
@@ -73,22 +75,19 @@ pub fn check_schema(schema: &Value) -> Result<(), SchemaError> {
 impl<'s> Schema<'s> {
     /// Compiles a schema. External references are refused, not fetched.
     pub(crate) fn new(root: &'s Value) -> Result<Self, SchemaError> {
-        let mut walk = Walk { root, measured: HashMap::new(), open: Vec::new(), patterns: 0 };
-        walk.measure(root, 0)?;
-        let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
-        let validator = jsonschema::options()
-            .with_draft(find_draft(root)?)
-            .offline()
-            .with_pattern_options(patterns)
-            .build(root)
-            .map_err(|error| SchemaError::Invalid { message: shortened(&error.to_string()) })?;
+        Walk::new(root).measure(root, 0)?;
+        let draft = find_draft(root).ok_or_else(|| {
+            let reason = "only drafts 6, 7, 2019-09 and 2020-12 are supported";
+            reference_error(text(root, "$schema").unwrap_or_default(), reason)
+        })?;
+        let validator = Validator::new(root, draft)
+            .map_err(|message| SchemaError::Invalid { message: shortened(&message) })?;
         Ok(Self { root, validator })
     }
 
     /// Returns all mismatches of a value, sorted by place.
     pub(crate) fn mismatches(&self, value: &Value) -> Vec<Mismatch> {
-        let mut mismatches: Vec<Mismatch> =
-            self.validator.iter_errors(value).flat_map(to_mismatches).collect();
+        let mut mismatches = self.validator.mismatches(value);
         mismatches.sort();
         mismatches.dedup();
         if mismatches.len() > MAX_MISMATCHES {
@@ -195,10 +194,8 @@ fn applicable_schema<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
     }
     let patterns = schema.get("patternProperties").and_then(Value::as_object);
     let mut patterns = patterns.into_iter().flatten().take(MAX_PATTERNS);
-    let by_pattern = patterns.find(|(pattern, _)| {
-        let schema = json!({ "pattern": pattern });
-        Schema::new(&schema).is_ok_and(|it| it.validator.is_valid(&Value::from(name)))
-    });
+    let by_pattern =
+        patterns.find(|(pattern, _)| pattern::compile(pattern).is_ok_and(|it| it.is_match(name)));
     by_pattern
         .map(|it| it.1)
         .or_else(|| schema.get("additionalProperties").filter(|it| it.is_object()))
@@ -255,6 +252,10 @@ impl Extent {
 }
 
 impl<'s> Walk<'s> {
+    fn new(root: &'s Value) -> Self {
+        Self { root, measured: HashMap::new(), open: Vec::new(), patterns: 0 }
+    }
+
     fn measure(&mut self, value: &'s Value, depth: usize) -> Result<Extent, SchemaError> {
         let mut extent = Extent { size: 1, height: 1 }.check(depth)?;
         self.check_keywords(value, depth)?;
@@ -340,84 +341,6 @@ fn find_target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     root.pointer(reference.strip_prefix('#')?)
 }
 
-/// Returns the draft of a schema; the newest if it does not declare one.
-fn find_draft(root: &Value) -> Result<Draft, SchemaError> {
-    let Some(address) = text(root, "$schema") else { return Ok(Draft::default()) };
-    // Draft 4 declares addresses by `id`, which many plain values have, too.
-    let known = [
-        ("draft-06/", Draft::Draft6),
-        ("draft-07/", Draft::Draft7),
-        ("draft/2019-09/", Draft::Draft201909),
-        ("draft/2020-12/", Draft::Draft202012),
-    ];
-    let found = known.into_iter().find(|(part, _)| address.contains(part));
-    let reason = "only drafts 6, 7, 2019-09 and 2020-12 are supported";
-    found.map(|it| it.1).ok_or_else(|| reference_error(address, reason))
-}
-
-/// Converts an error; one mismatch for each missing or unexpected part.
-fn to_mismatches(error: ValidationError<'_>) -> Vec<Mismatch> {
-    let path = error_path(&error);
-    match error.kind() {
-        ValidationErrorKind::Required { property } => {
-            vec![member_mismatch(&path, property.as_str().unwrap_or_default(), "is missing")]
-        }
-        ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            let names = unexpected.iter();
-            names.map(|it| member_mismatch(&path, it, "is not a parameter")).collect()
-        }
-        ValidationErrorKind::OneOfNotValid { context }
-            if let Some(values) = expected_constants(context) =>
-        {
-            let message = shortened(&format!("is not one of {}", values.join(", ")));
-            vec![Mismatch { parameter: shortened(&path), message }]
-        }
-        _ => {
-            let message = error.masked_with("it").to_string();
-            let message = message.strip_prefix("it ").unwrap_or(&message);
-            vec![Mismatch { parameter: shortened(&path), message: shortened(message) }]
-        }
-    }
-}
-
-fn member_mismatch(path: &str, name: &str, message: &str) -> Mismatch {
-    let parameter = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    Mismatch { parameter: shortened(&parameter), message: message.to_owned() }
-}
-
-/// Returns the possible values, if each choice is a single one.
-fn expected_constants(choices: &[Vec<ValidationError<'_>>]) -> Option<Vec<String>> {
-    choices
-        .iter()
-        .map(|it| {
-            it.iter().find_map(|error: &ValidationError<'_>| match error.kind() {
-                ValidationErrorKind::Constant { expected_value } => {
-                    Some(expected_value.to_string())
-                }
-                _ => None,
-            })
-        })
-        .collect()
-}
-
-/// Returns the place of an error: `items[0].name`.
-fn error_path(error: &ValidationError<'_>) -> String {
-    let mut path = String::new();
-    for segment in error.instance_path() {
-        match segment {
-            LocationSegment::Index(index) => path.push_str(&format!("[{index}]")),
-            LocationSegment::Property(name) => {
-                if !path.is_empty() {
-                    path.push('.');
-                }
-                path.push_str(&name);
-            }
-        }
-    }
-    path
-}
-
 /// Returns the beginning of a foreign text.
 pub(crate) fn shortened(text: &str) -> String {
     beginning(text, 200).into_owned()
@@ -425,6 +348,8 @@ pub(crate) fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn refusal(schema: &Value) -> String {

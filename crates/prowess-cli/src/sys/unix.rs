@@ -5,7 +5,11 @@ use std::{env, io, os::fd::AsFd, path::PathBuf, time::Duration};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    termios::{QueueSelector, tcflush},
+    process::getpgrp,
+    termios::{
+        InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, tcflush, tcgetattr,
+        tcgetpgrp, tcsetattr,
+    },
 };
 #[cfg(feature = "agent")]
 pub(crate) use tokio::signal::unix::Signal;
@@ -40,6 +44,22 @@ pub(crate) fn is_closed(output: &impl AsFd) -> bool {
 /// Drops what was typed at the terminal and not read yet.
 pub(crate) fn drop_input() {
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+}
+
+/// Makes the terminal show what is typed again, where reading a line had changed that.
+pub(crate) fn restore_terminal() {
+    let stdin = io::stdin();
+    // A program in the background would be stopped for it.
+    if tcgetpgrp(&stdin).is_ok_and(|it| it == getpgrp())
+        && let Ok(mut modes) = tcgetattr(&stdin)
+        && !modes.local_modes.contains(LocalModes::ICANON)
+    {
+        modes.local_modes |=
+            LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
+        modes.input_modes |= InputModes::BRKINT | InputModes::ICRNL | InputModes::IXON;
+        modes.output_modes |= OutputModes::OPOST;
+        let _ = tcsetattr(&stdin, OptionalActions::Now, &modes);
+    }
 }
 
 /// Waits for a while for something to read; returns whether there is.

@@ -34,6 +34,9 @@ pub(crate) fn is_closed<T>(_: &T) -> bool {
 /// Drops what was typed at the terminal and not read yet: the console keeps it.
 pub(crate) fn drop_input() {}
 
+/// Makes the terminal show what is typed again: a console does so by itself.
+pub(crate) fn restore_terminal() {}
+
 /// Waits for something to read; reading waits as long as it takes.
 pub(crate) fn wait_for_input(_: Duration) -> io::Result<bool> {
     Ok(true)

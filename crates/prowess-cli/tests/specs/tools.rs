@@ -294,7 +294,7 @@ mod a_person_can_call_any_tool {
             (
                 ["tool", "file_operations", r#"{"operation": "delete", "path": "a.txt"}"#],
                 "invalid",
-                r#"`operation` is not one of "read", "write", "list""#,
+                r#"`operation` is not one of "read", "write" or "list""#,
             ),
             (["tool", "read_file", "{\"path\": \"../x\"}"], "refused", "`../x`"),
             (["tool", "read_file", "{\"path\": \"missing\"}"], "not_found", "`missing`"),
