@@ -96,7 +96,7 @@ pub(super) fn regex(pattern: &str) -> Regex {
 
 static WARNING: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?:\b(?:never|not|don'?t|cannot|can'?t|avoid|refus\w+|reject\w*|block\w*|detect\w*|flag\w*|forbid\w*|prohibit\w*|prevent\w*|warn\w*|such as|e\.g|like|examples?|phrases?|patterns?|attempts?|attack\w*|inject\w*|malicious|suspicious|says?|saying|ask(?:s|ed|ing)|contains?|containing|trie[sd]|trying|claim\w*|instead of|rather than|treat|harmful|dangerous|unsafe|insecure|bad|wrong|vulnerab\w*|exploit\w*|test case|adversar\w*|jailbreak\w*|manipulat\w*|hijack\w*|untrusted|unauthori[sz]ed|proceed|continue|guess)\b|\xE2\x9D\x8C|\xE2\x9C\x97|\xF0\x9F\x9A\xAB|\xF0\x9F\x9A\xA9)",
+        r"(?:(?:^|[^\w./:@-])(?:never|not|don'?t|cannot|can'?t|avoid|refus\w+|reject\w*|block\w*|detect\w*|flag\w*|forbid\w*|prohibit\w*|prevent\w*|warn\w*|such as|e\.g|like|examples?|phrases?|patterns?|attempts?|attack\w*|inject\w*|malicious|suspicious|says?|saying|ask(?:s|ed|ing)|contains?|containing|trie[sd]|trying|claim\w*|instead of|rather than|treat|harmful|dangerous|unsafe|insecure|bad|wrong|vulnerab\w*|exploit\w*|test case|adversar\w*|jailbreak\w*|manipulat\w*|hijack\w*|untrusted|unauthori[sz]ed|proceed|continue|guess)\b|\xE2\x9D\x8C|\xE2\x9C\x97|\xF0\x9F\x9A\xAB|\xF0\x9F\x9A\xA9)",
     )
 });
 /// Negations that encourage.
