@@ -183,6 +183,7 @@ fn audit_file<'a>(
         if part.is_shell && !document.teaches {
             reporter.lint(&document, part);
         }
+        reporter.leaks_of_block(&document, part);
     }
     if document.base != Place::Script {
         return None;
@@ -358,6 +359,26 @@ impl Reporter<'_> {
                 line,
                 (margin, line.trim_end().len().max(margin)),
                 message,
+            );
+        }
+    }
+
+    /// Reports lines of a block in a document that send a secret.
+    fn leaks_of_block(&mut self, document: &Document<'_>, part: &Part) {
+        let Some(text) = document.text.folded.get(part.start..part.end) else { return };
+        let lines = Lines::new(&document.text.original);
+        for leak in Secrets::default().follow(text).iter().filter(|it| !it.is_login) {
+            let (number, line, _) = lines.at(document.text.original_at(part.start + leak.start));
+            let severity = if document.teaches { Severity::Warning } else { Severity::Error };
+            let columns = (line.len() - line.trim_start().len(), line.trim_end().len());
+            let columns = (columns.0, columns.1.max(columns.0));
+            self.push(
+                &EXFILTRATION,
+                severity,
+                number,
+                line,
+                columns,
+                "the code sends secrets of the user elsewhere",
             );
         }
     }
