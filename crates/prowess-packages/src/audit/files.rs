@@ -191,7 +191,7 @@ fn commands(json: &serde_json::Value, found: &mut Vec<Setting>, depth: usize) {
             }
         }
         serde_json::Value::Array(items) => {
-            items.iter().for_each(|it| commands(it, found, depth + 1))
+            items.iter().for_each(|it| commands(it, found, depth + 1));
         }
         _ => {}
     }
