@@ -476,7 +476,7 @@ pub(crate) fn audit(files: &[TreeFile], folder: &Path) -> Vec<Finding> {
 
 /// Returns the finding that a skill could not be audited, which is an error of `audit`.
 fn not_audited(folder: &Path, why: String) -> Finding {
-    let rule = rule("file-unreadable").unwrap_or(&RULES[0]);
+    let rule = rule("file-unreadable").unwrap_or(RULES[0]);
     Finding::new(rule, Severity::Error, folder, why, "check the file and its permissions")
 }
 

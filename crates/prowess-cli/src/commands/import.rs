@@ -208,10 +208,11 @@ fn read(args: &Args, global: &Global, session: &PackageSession) -> Result<Record
         read_origins(root, session, &mut records);
     }
     if records.read.is_empty() && records.skills.is_empty() {
-        let names: Vec<&str> = ForeignFormat::ALL.iter().map(|it| it.paths()[0]).collect();
+        let names = ForeignFormat::ALL.iter().map(|it| it.paths()[0]);
+        let names: Vec<&str> = names.filter(|it| it.starts_with('~') == args.global).collect();
         let message = "there is no file of another package manager here";
         return Err(CliError::invalid_input(message)
-            .hint(format!("name one, or go to a project with {}", context::quote_entries(&names)))
+            .hint(format!("name one; known are {}", context::quote_entries(&names)))
             .into());
     }
     Ok(records)

@@ -25,6 +25,9 @@ use crate::{
 
 /// The number of changes elsewhere that are named.
 const SHOWN: usize = 5;
+/// How long a change of packages may take, in nanoseconds.
+#[cfg(feature = "packages")]
+const MEANWHILE: u64 = 600_000_000_000;
 /// The note that changes by scripts and commands are not recorded.
 const NOT_RECORDED: &str = "changes by scripts and commands are not recorded";
 
@@ -126,7 +129,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         directory: directory.clone(),
     }));
     #[cfg(feature = "packages")]
-    changes.extend(packages::package_changes(global).into_iter().map(Change::Package));
+    {
+        changes.extend(packages::package_changes(global).into_iter().map(Change::Package));
+        leave_out_parts(&mut changes);
+    }
     changes.sort_by_key(|it| std::cmp::Reverse(it.time()));
     if args.list {
         return list(&changes, printer);
@@ -138,6 +144,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let skills: Vec<PathBuf> = searched.chain([project.clone()]).collect();
     if args.name.is_none() && is_in_any(&directory, &skills) {
         changes.extend(removals_elsewhere(&skills));
+        #[cfg(feature = "packages")]
+        leave_out_parts(&mut changes);
         changes.sort_by_key(|it| std::cmp::Reverse(it.time()));
     }
     let (here, elsewhere): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(|it| match it {
@@ -237,6 +245,26 @@ impl SkippedFiles<'_> {
             (count(paths.len(), "file"), if paths.len() == 1 { "has" } else { "have" });
         printer.note(&format!("skipped {files} that {have} changed since: {}", named.join(", ")));
     }
+}
+
+/// Leaves out removals of skills that are part of a change of packages, which is undone as a whole.
+#[cfg(feature = "packages")]
+fn leave_out_parts(changes: &mut Vec<Change>) {
+    let parts: Vec<(PathBuf, u64)> = changes
+        .iter()
+        .filter_map(|it| match it {
+            Change::Package(change) => Some(change),
+            _ => None,
+        })
+        .flat_map(|it| it.paths().iter().map(|path| (path.clone(), it.time())))
+        .collect();
+    changes.retain(|it| match it {
+        Change::Skill { time, name, directory } => {
+            let path = directory.join(name);
+            parts.iter().all(|(own, at)| *own != path || at.abs_diff(*time) > MEANWHILE)
+        }
+        _ => true,
+    });
 }
 
 /// Returns the latest removals of skills from directories outside these.

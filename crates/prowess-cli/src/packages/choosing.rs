@@ -226,3 +226,38 @@ fn pick<'p>(answer: &str, offered: &[&'p PackagedSkill]) -> Option<Vec<&'p Packa
     }
     (!picked.is_empty()).then_some(picked)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use prowess_packages::discover;
+
+    use super::*;
+
+    #[test]
+    fn numbers_names_and_ranges_choose() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut files = Vec::new();
+        for name in ["docx", "pdf", "xlsx"] {
+            let text = format!("---\nname: {name}\ndescription: Use it.\n---\n\nText.\n");
+            fs::create_dir(folder.path().join(name)).expect("it is new");
+            fs::write(folder.path().join(name).join("SKILL.md"), &text).expect("it is new");
+            let digest = prowess_packages::FileDigest::of(text.as_bytes());
+            let path = format!("{name}/SKILL.md");
+            files.push(prowess_packages::TreeFile::new(path, digest, text.len() as u64, false));
+        }
+        let found = discover(folder.path(), &files, "");
+        let offered: Vec<&PackagedSkill> = found.skills.iter().collect();
+        let names = |answer| {
+            pick(answer, &offered)
+                .map(|it| it.iter().map(|it| &*it.name).collect::<Vec<_>>().join(" "))
+        };
+        let answers = ["1", "3, 1", "2-3", "PDF 1", "a", "n", "1-1 docx"].map(names);
+        let expected = ["docx", "xlsx docx", "pdf xlsx", "pdf docx", "docx pdf xlsx", "", "docx"];
+        assert_eq!(answers, expected.map(|it| Some(it.to_owned())));
+        for wrong in ["", "0", "4", "2-9", "3-1", "y", "ppt"] {
+            assert_eq!(names(wrong), None, "{wrong:?}");
+        }
+    }
+}

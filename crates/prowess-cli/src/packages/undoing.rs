@@ -34,6 +34,11 @@ impl PackageChange {
         &self.installed.id
     }
 
+    /// Returns the folders and files that it changed.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.installed.paths
+    }
+
     /// Returns whether it is about the skills for all projects.
     pub(crate) fn is_global(&self) -> bool {
         self.is_global

@@ -2,10 +2,10 @@
 
 use std::{
     fs,
+    io::Write as _,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::Command,
-    sync::Arc,
+    process::{Command, Stdio},
 };
 
 use serde_json::Value as Json;
@@ -157,7 +157,8 @@ mod a_skill_is_installed_after_it_was_shown {
         let before = here(&world);
         let ran = world.run_at_terminal("n\n", "add ./home/pack#@pdf");
         assert_eq!(ran.code, Some(1), "{}", ran.stdout());
-        let question = ran.stdout().find("[y]es, [n]o").expect(ran.stdout());
+        let question =
+            ran.stdout().find("[y]es, [n]o").unwrap_or_else(|| panic!("{}", ran.stdout()));
         let shown = &ran.stdout()[..question];
         for word in [
             "pdf",
@@ -221,7 +222,6 @@ mod a_skill_is_installed_after_it_was_shown {
         good(world.run(["add", "./home/pack", "--all", "--yes"]));
         let json = good(world.run(["list", "--json"])).json();
         assert!(json.to_string().contains("\"tea\"") && json.to_string().contains("\"pdf\""));
-        let world = project();
     }
 
     #[test]
@@ -301,46 +301,42 @@ mod a_skill_is_installed_after_it_was_shown {
 mod a_source_is_written_as_people_write_it {
     use super::*;
 
-    /// Serves `home/` by `git http-backend`, until it is dropped.
-    struct GitServer {
-        child: std::process::Child,
-        port: u16,
-    }
-
-    impl GitServer {
-        fn new(world: &World) -> Self {
-            const SERVER: &str = "import http.server, os, sys\n\
-                class H(http.server.CGIHTTPRequestHandler):\n    cgi_directories = ['/git']\n\
-                s = http.server.HTTPServer(('127.0.0.1', 0), H)\nprint(s.server_port, flush=True)\ns.serve_forever()\n";
-            let root = world.path("home/served");
-            fs::create_dir_all(root.join("git")).unwrap();
-            let backend = git(&root, &["--exec-path"]) + "/git-http-backend";
-            let script = root.join("git/srv");
-            let text = format!(
-                "#!/bin/sh\nexport GIT_PROJECT_ROOT={} GIT_HTTP_EXPORT_ALL=1\nexec {backend}\n",
-                world.path("home").display()
+    /// Serves the repositories in a folder by `git http-backend`.
+    fn git_server(folder: &Path) -> Server {
+        let folder = folder.to_owned();
+        Server::new(move |asked, client| {
+            let mut words = asked.line.split(' ');
+            let (method, target) = (words.next().unwrap(), words.next().unwrap());
+            let (path, query) = target.split_once('?').unwrap_or((target, ""));
+            let mut child = Command::new("git")
+                .arg("http-backend")
+                .envs([("GIT_HTTP_EXPORT_ALL", "1"), ("REQUEST_METHOD", method)])
+                .envs([("PATH_INFO", path), ("QUERY_STRING", query)])
+                .env("GIT_PROJECT_ROOT", &folder)
+                .env("CONTENT_TYPE", asked.header("content-type").unwrap_or_default())
+                .env("CONTENT_LENGTH", asked.bytes.len().to_string())
+                .env("HTTP_CONTENT_ENCODING", asked.header("content-encoding").unwrap_or_default())
+                .env("GIT_PROTOCOL", asked.header("git-protocol").unwrap_or_default())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()?;
+            child.stdin.take().unwrap().write_all(&asked.bytes)?;
+            let output = child.wait_with_output()?.stdout;
+            let end = output.windows(4).position(|it| it == b"\r\n\r\n").unwrap();
+            let head = String::from_utf8_lossy(&output[..end]).into_owned();
+            let status =
+                head.lines().find_map(|it| it.strip_prefix("Status: ")).unwrap_or("200 OK");
+            let others = head.lines().filter(|it| !it.starts_with("Status: "));
+            let headers: String = others.map(|it| format!("{it}\r\n")).collect();
+            let body = &output[end + 4..];
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n"
             );
-            fs::write(&script, text).unwrap();
-            fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-            let mut child = Command::new("python3")
-                .args(["-c", SERVER])
-                .current_dir(&root)
-                .stdout(std::process::Stdio::piped())
-                .stderr(std::process::Stdio::null())
-                .spawn()
-                .unwrap();
-            let mut line = String::new();
-            let out = child.stdout.take().unwrap();
-            std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).unwrap();
-            Self { child, port: line.trim().parse().unwrap() }
-        }
-    }
-
-    impl Drop for GitServer {
-        fn drop(&mut self) {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
+            client.write_all(head.as_bytes())?;
+            client.write_all(body)
+        })
     }
 
     #[test]
@@ -354,9 +350,9 @@ mod a_source_is_written_as_people_write_it {
         let lock = read(&world, "prowess.lock");
         assert!(lock.contains(&first) && !lock.contains(&second), "{lock}");
         assert!(read(&world, ".claude/skills/pdf/SKILL.md").contains("scripts/fill.py"));
-        let server = GitServer::new(&world);
+        let server = git_server(&world.path("home"));
         git(&world.path("home"), &["clone", "--quiet", "--bare", "pack", "pack.git"]);
-        let url = format!("http://127.0.0.1:{}/git/srv/pack.git", server.port);
+        let url = server.url("/pack.git");
         good(world.run(["add", &url, "--skill", "tea", "--yes"]));
         assert!(read(&world, "prowess.lock").contains(&second));
         assert!(world.path(".claude/skills/tea/SKILL.md").exists());
