@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "prowess",
         ],
     ),
-    ("prowess-packages", &["prowess-http", "prowess"]),
+    ("prowess-packages", &["prowess-shell", "prowess-http", "prowess"]),
     ("prowess-mcp", &["prowess-sandbox", "prowess-http", "prowess", "prowess-runtime"]),
     ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime", "prowess-mcp"]),
     // Only tests use it, and it may use the crates they test.

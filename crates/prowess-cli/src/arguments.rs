@@ -11,14 +11,15 @@ use prowess_cli::settings::{Bytes, Depth, Ratio, bytes};
 
 #[cfg(feature = "http")]
 use crate::commands::prepare;
+#[cfg(feature = "packages")]
+use crate::commands::{
+    add, audit, export, import, outdated, packages_cache, publish, search, sync, update, use_skill,
+    verify,
+};
 #[cfg(feature = "agent")]
 use crate::commands::{ask, chat, sessions, trace};
 #[cfg(feature = "mcp")]
 use crate::commands::{mcp, servers};
-#[cfg(feature = "packages")]
-use crate::commands::{
-    add, export, import, outdated, packages_cache, publish, search, sync, update, use_skill, verify,
-};
 use crate::{
     commands::{
         approvals, catalog, check, completions, config, create, disable, doctor, enable, find,
@@ -89,6 +90,8 @@ pub(crate) enum Command {
     List(list::Args),
     #[command(visible_aliases = ["lint", "validate"])]
     Check(check::Args),
+    #[cfg(feature = "packages")]
+    Audit(audit::Args),
     Rule(rule::Args),
     Doctor(doctor::Args),
     Find(find::Args),

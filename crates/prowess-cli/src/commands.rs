@@ -3,6 +3,8 @@
 pub(crate) mod summary;
 pub(crate) mod list;
 pub(crate) mod check;
+#[cfg(feature = "packages")]
+pub(crate) mod audit;
 pub(crate) mod rule;
 pub(crate) mod doctor;
 pub(crate) mod find;
@@ -101,6 +103,8 @@ pub(crate) fn run(
     match command {
         Command::List(args) => list::run(args, global, printer),
         Command::Check(args) => check::run(args, global, printer),
+        #[cfg(feature = "packages")]
+        Command::Audit(args) => audit::run(args, global, printer),
         Command::Rule(args) => rule::run(args, global, printer),
         Command::Doctor(args) => doctor::run(args, global, printer),
         Command::Find(args) => find::run(args, global, printer),
@@ -167,7 +171,7 @@ pub(crate) fn run(
 
 /// The JSON form of a finding.
 #[derive(Serialize)]
-struct FindingJson<'a> {
+pub(crate) struct FindingJson<'a> {
     path: Cow<'a, str>,
     line: Option<usize>,
     rule: &'a str,
@@ -184,7 +188,7 @@ struct ResourceJson<'a> {
     size: u64,
 }
 
-fn finding_json(finding: &Finding) -> FindingJson<'_> {
+pub(crate) fn finding_json(finding: &Finding) -> FindingJson<'_> {
     FindingJson {
         path: finding.path.to_string_lossy(),
         line: finding.line,

@@ -12,8 +12,11 @@ use clap_complete::{
 };
 use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
 use prowess_cli::settings::Config;
+use prowess_packages::AUDIT_RULES;
 use prowess_runtime::{Launcher, SkillProvider};
 
+#[cfg(feature = "packages")]
+use crate::packages;
 use crate::{
     arguments::{Arguments, Global},
     commands::doctor,
@@ -23,8 +26,6 @@ use crate::{
     safe,
     toolbox::{Caller, toolbox},
 };
-#[cfg(feature = "packages")]
-use crate::packages;
 #[cfg(feature = "agent")]
 use crate::{connection, sessions as session_files};
 
@@ -96,9 +97,14 @@ pub(crate) fn settings() -> ArgValueCandidates {
     })
 }
 
-/// Completes the rules of `check`.
+/// Completes the rules of `check` and `audit`.
 pub(crate) fn rules() -> ArgValueCandidates {
-    from_list(RULES.iter().map(|it| (it.code, it.summary)))
+    from_list(RULES.iter().chain(AUDIT_RULES).map(|it| (it.code, it.summary)))
+}
+
+/// Completes the rules of `audit`.
+pub(crate) fn audit_rules() -> ArgValueCandidates {
+    from_list(AUDIT_RULES.iter().map(|it| (it.code, it.summary)))
 }
 
 /// Completes the skills that clients may find, and paths.

@@ -28,6 +28,17 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     (
+        "audit",
+        &[
+            ("prowess audit some-skill", "look at a skill before you use it"),
+            ("prowess audit --fail-on warning", "audit all skills, strictly"),
+            (
+                "prowess audit . --baseline prowess-audit.toml --accept",
+                "accept what was looked at, and report only what is new",
+            ),
+        ],
+    ),
+    (
         "rule",
         &[("prowess rule", "list all rules"), ("prowess rule name-folder", "explain one rule")],
     ),
@@ -207,7 +218,10 @@ const EXAMPLES: &[Examples] = &[
     (
         "publish",
         &[
-            ("prowess publish my-skill --to https://hub.example.com --dry-run", "show what would be uploaded"),
+            (
+                "prowess publish my-skill --to https://hub.example.com --dry-run",
+                "show what would be uploaded",
+            ),
             ("prowess publish my-skill --to https://hub.example.com", "check, pack and upload it"),
         ],
     ),

@@ -10,6 +10,7 @@ const COMMANDS: &[(&str, bool, &str, &str)] = &[
     ("serve", cfg!(feature = "mcp"), "mcp", "MCP"),
     ("servers", cfg!(feature = "mcp"), "mcp", "MCP"),
     ("prepare", cfg!(feature = "http"), "http", "network"),
+    ("audit", cfg!(feature = "packages"), "packages", "package"),
     ("add", cfg!(feature = "packages"), "packages", "package"),
     ("install", cfg!(feature = "packages"), "packages", "package"),
     ("sync", cfg!(feature = "packages"), "packages", "package"),

@@ -81,6 +81,9 @@ enum ExitStatus {
     Failure,
     /// The command could not be carried out; the reason was printed.
     Error,
+    /// A program was run in its place, and ended with this status.
+    #[cfg(feature = "packages")]
+    Program(u8),
 }
 
 impl ExitStatus {
@@ -89,6 +92,8 @@ impl ExitStatus {
             Self::Success => ExitCode::SUCCESS,
             Self::Failure => ExitCode::from(1),
             Self::Error => ExitCode::from(2),
+            #[cfg(feature = "packages")]
+            Self::Program(status) => ExitCode::from(status),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{arguments::Arguments, markdown::wrap};
 /// The groups of commands by purpose. A new command is one more word here.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Find and read skills", &["find", "list", "show", "read", "catalog"]),
-    ("Check and improve them", &["check", "rule", "doctor", "lab"]),
+    ("Check and improve them", &["check", "audit", "rule", "doctor", "lab"]),
     ("Make and change them", &["new", "create", "enable", "disable", "remove", "undo", "migrate"]),
     (
         "Install skills",

@@ -78,6 +78,11 @@ impl Proxies {
         }))
     }
 
+    /// Whether a URL is requested through a proxy, which then resolves its host.
+    pub fn cover(&self, url: &Url) -> bool {
+        self.proxy_for(url).is_some()
+    }
+
     /// Returns the proxy for a URL; `None` if its host is reached directly.
     pub(crate) fn proxy_for(&self, url: &Url) -> Option<&ProxyAddress> {
         let proxy = match url.scheme() {

@@ -19,6 +19,7 @@ mod folder;
 pub use self::folder::{CopyError, copy_folder};
 pub(crate) use self::{
     folder::read_folder,
+    links::replace_links,
     path::check_path,
     tree::{Contents, Tree},
 };

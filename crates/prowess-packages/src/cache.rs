@@ -139,6 +139,10 @@ pub struct FetchedTree {
     pub version: Option<String>,
     /// When this version was published, in seconds since 1970: the time of the commit, or what a registry says.
     pub published: Option<u64>,
+    /// What a user should know about it, such as links that were left out: each a sentence.
+    pub notes: Vec<String>,
+    /// Why its registry warns of it; a user should be asked before it is used.
+    pub warning: Option<String>,
 }
 
 impl FetchedTree {
@@ -154,6 +158,8 @@ impl FetchedTree {
             reference: None,
             version: None,
             published: None,
+            notes: Vec::new(),
+            warning: None,
         }
     }
 }
@@ -272,6 +278,8 @@ impl PackageCache {
             reference: tree.reference.clone(),
             release: tree.version.clone(),
             published: tree.published,
+            notes: tree.notes.clone(),
+            warning: tree.warning.clone(),
             files: tree.files.iter().map(FileEntry::of).collect(),
         };
         let bytes = serde_json::to_vec(&entry).map_err(|it| failed(it.into()))?;
@@ -310,6 +318,8 @@ impl PackageCache {
             reference: entry.reference,
             version: entry.release,
             published: entry.published,
+            notes: entry.notes,
+            warning: entry.warning,
         })
     }
 
@@ -640,6 +650,10 @@ struct KeyFile {
     reference: Option<String>,
     release: Option<String>,
     published: Option<u64>,
+    #[serde(default)]
+    notes: Vec<String>,
+    #[serde(default)]
+    warning: Option<String>,
     files: Vec<FileEntry>,
 }
 

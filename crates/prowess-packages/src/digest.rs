@@ -45,6 +45,13 @@ pub struct DigestSyntaxError {
     pub text: String,
 }
 
+impl TreeFile {
+    /// Creates a file.
+    pub fn new(path: impl Into<String>, digest: FileDigest, size: u64, executable: bool) -> Self {
+        Self { path: path.into(), digest, size, executable }
+    }
+}
+
 impl FileDigest {
     /// Returns the digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {

@@ -15,7 +15,9 @@ mod export;
 use std::{collections::BTreeMap, path::Path};
 
 pub use self::{
-    export::{Exported, ExportedSkill, export_apm_lock, export_apm_manifest, export_skills_lock},
+    export::{
+        ExportedFile, ExportedSkill, export_apm_lock, export_apm_manifest, export_skills_lock,
+    },
     hash::HashError,
     origin::read_origin,
 };

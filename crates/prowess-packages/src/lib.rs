@@ -37,11 +37,19 @@ pub use crate::{
         ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
         copy_folder, format_of, unpack, unpack_with,
     },
+    audit::{
+        AUDIT_RULES, AcceptedFinding, AuditBaseline, AuditError, AuditFile, AuditFinding,
+        AuditLimits, AuditReport, BaselineError, audit_files, audit_folder,
+    },
     cache::{CacheDraft, CacheError, CacheSize, FetchedTree, PackageCache, Placing},
     digest::{ContentDigest, DigestSyntaxError, FileDigest, TreeFile},
-    discover::{DiscoveredPackage, PackagedSkill, discover},
+    discover::{DiscoveredPackage, PackageNote, PackagedSkill, discover},
+    fetch::{
+        FetchCounts, FetchPackageError, FetchProgress, NewestVersion, PackageFetcher, Pin,
+        RegistryMatch, SkillUpload, UploadError, UploadedSkill, publish_to_site,
+    },
     foreign::{
-        Exported, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
+        ExportedFile, ExportedSkill, ForeignError, ForeignFormat, ForeignHash, ForeignLock,
         ForeignSkill, HashCheck, HashError, LeftOut as ForeignLeftOut, export_apm_lock,
         export_apm_manifest, export_skills_lock, read_foreign, read_origin,
     },
@@ -54,7 +62,7 @@ pub use crate::{
     },
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
     manifest::{
-        MANIFEST_FILE, Manifest, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
+        MANIFEST_FILE, ManifestError, ManifestNote, PackageManifest, PackageSettings, SignerPolicy,
         WantedSkill,
     },
     pack::{PackError, PackOptions, PackedSkill, pack},

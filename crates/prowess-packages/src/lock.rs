@@ -3,15 +3,16 @@
 mod check;
 mod compare;
 mod error;
-mod read;
 mod write;
+mod plain;
+mod read;
 
 use std::{fmt, str::FromStr};
 
 pub use self::{compare::LockDifference, error::LockError};
 use crate::{
     digest::{ContentDigest, TreeFile},
-    manifest::Manifest,
+    manifest::PackageManifest,
     source::SkillSource,
 };
 
@@ -121,7 +122,7 @@ impl Lock {
         check::skill(&skill)?;
         let place = self.place(&skill.name);
         let others = self.skills.iter().filter(|it| it.name != skill.name);
-        check::targets(others.chain([&skill]))?;
+        check::targets_among(&skill, others)?;
         match place {
             Ok(at) => {
                 if skill.unknown.is_empty() {
@@ -143,7 +144,7 @@ impl Lock {
     }
 
     /// Returns how the lock differs from what a manifest asks for, by name.
-    pub fn differences(&self, manifest: &Manifest) -> Vec<LockDifference> {
+    pub fn differences(&self, manifest: &PackageManifest) -> Vec<LockDifference> {
         compare::differences(self, manifest)
     }
 

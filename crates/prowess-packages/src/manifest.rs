@@ -24,9 +24,9 @@ pub(crate) const MAX_SKILLS: usize = 100_000;
 /// The skills that a project asks for, and how it wants them installed.
 ///
 /// ```
-/// use prowess_packages::{Manifest, WantedSkill};
+/// use prowess_packages::{PackageManifest, WantedSkill};
 ///
-/// let mut manifest: Manifest = "[skills]\npdf = \"anthropics/skills\" # forms\n".parse()?;
+/// let mut manifest: PackageManifest = "[skills]\npdf = \"anthropics/skills\" # forms\n".parse()?;
 /// manifest.set(&WantedSkill::new("docx", "anthropics/skills".parse()?))?;
 /// assert_eq!(
 ///     manifest.to_string(),
@@ -35,7 +35,7 @@ pub(crate) const MAX_SKILLS: usize = 100_000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manifest {
+pub struct PackageManifest {
     /// The file, byte for byte.
     text: String,
     contents: Contents,
@@ -90,7 +90,7 @@ impl WantedSkill {
     }
 }
 
-impl Manifest {
+impl PackageManifest {
     /// Creates a manifest without skills.
     pub fn new() -> Self {
         Self { text: "[skills]\n".to_owned(), contents: Contents::default() }
@@ -178,13 +178,13 @@ impl Manifest {
     }
 }
 
-impl Default for Manifest {
+impl Default for PackageManifest {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl FromStr for Manifest {
+impl FromStr for PackageManifest {
     type Err = ManifestError;
 
     fn from_str(text: &str) -> Result<Self, ManifestError> {
@@ -192,7 +192,7 @@ impl FromStr for Manifest {
     }
 }
 
-impl fmt::Display for Manifest {
+impl fmt::Display for PackageManifest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -206,4 +206,13 @@ pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
     // Bytes that continue a character do not count.
     let column = before[start..].iter().filter(|it| **it & 0xc0 != 0x80).count() + 1;
     (line, column)
+}
+
+/// Returns the first and the last line with a marker of a merge conflict.
+pub(crate) fn conflict(text: &str) -> Option<(usize, usize)> {
+    let markers = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
+    let is_marker = |it: &&str| markers.iter().any(|marker| it.starts_with(marker));
+    let mut lines = text.lines().enumerate().filter(|it| is_marker(&it.1)).map(|it| it.0 + 1);
+    let first = lines.next()?;
+    Some((first, lines.last().unwrap_or(first)))
 }

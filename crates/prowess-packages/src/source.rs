@@ -129,8 +129,8 @@ impl SkillSource {
                 host.strip_prefix("www.").unwrap_or(host).to_owned()
             }
             SourceKind::Download(url) => {
-                let segments = url.path_segments().into_iter().flatten();
-                let last = segments.filter(|it| !it.is_empty()).next_back();
+                let mut segments = url.path_segments().into_iter().flatten();
+                let last = segments.rfind(|it| !it.is_empty());
                 text::decoded(last.unwrap_or_else(|| url.host_str().unwrap_or_default()))
             }
             SourceKind::ClawHub { owner: Some(owner), slug, .. } => format!("{owner}/{slug}"),

@@ -1,9 +1,10 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
-use prowess::{Severity, client, is_plain_name, name_hint};
+use prowess::{Severity, is_plain_name};
 use prowess_packages::{
-    DiscoveredPackage, FetchedTree, GitSource, PackagedSkill, SkillSource, SourceKind, WantedSkill,
+    DiscoveredPackage, FetchedTree, GitSource, PackagedSkill, PlannedStep, SkillSource, SourceKind,
+    WantedSkill,
 };
 use serde_json::{Value, json};
 
@@ -24,8 +25,8 @@ use crate::{
 /// Install skills from a repository, registry, archive or folder
 ///
 /// Fetches the source, shows what is in it and what `check` and `audit` find, and asks before it writes anything. The
-/// skills go where your clients look: one copy in `.agents/skills`, and links to it from the directories of clients that
-/// do not look there. `prowess.toml` says what is installed from where, and `prowess.lock` exactly which version, so that
+/// skills go where your clients look: into one directory if all of them read it, and links to it from others, so that there is
+/// one copy. `prowess.toml` says what is installed from where, and `prowess.lock` exactly which version, so that
 /// others get the same with `prowess sync`. Nothing that a skill brings is run.
 ///
 /// A source is `owner/repo`, `owner/repo/path` or `owner/repo@skill`, each also with `#branch`; the URL of a repository or of
@@ -90,10 +91,10 @@ struct Wanted<'p> {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    check_clients(&args.client)?;
+    packages::check_clients(&args.client)?;
     let session = PackageSession::open(args.global, args.offline, global, printer)?;
     // A manifest or lock file that cannot be used is reported before anything is fetched.
-    let mut change = Change::begin(&session)?;
+    let mut change = Change::begin(&session, printer)?;
     let mut sources = Vec::new();
     for text in &args.sources {
         let source = packages::parse_source(text, global)?;
@@ -139,71 +140,86 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     for one in &wanted {
         let at = all.iter().position(|it| std::ptr::eq(it, one.package)).unwrap_or_default();
-        change.set(&one.entry, one.skill, &one.package.tree, signers[at].clone())?;
+        change.set(&one.entry, one.skill, &one.package.tree, signers[at].as_ref())?;
     }
-    let is_quiet = printer.json;
-    if !is_quiet {
+    if !printer.json {
         print_review(&all, &wanted, &reviewed, printer)?;
     }
     for (double, first) in &doubles {
+        let path = context::shell_quote(&double.path);
         printer.warning(&format!(
-            "left out `{}` in `{}`: `{}` has the same name; add it with `--skill {} --as NAME`",
-            double.name,
-            double.path,
-            first.path,
-            context::shell_quote(&double.path)
+            "left out `{}` in `{}`, because `{}` has the same name; `--skill {path} --as NAME` installs it",
+            double.name, double.path, first.path,
         ));
     }
+    note_moved_tags(&wanted, &change, printer);
+    let document = |steps: &[PlannedStep]| document(args, &all, &reviewed, &session, steps);
     let dangers: usize = reviewed.iter().map(|it| it.dangers).sum();
     if dangers > 0 && !args.allow_findings {
         if printer.json {
-            printer.document(&document(args, &all, &reviewed, &change, None))?;
+            printer.document(&document(&[]))?;
         }
-        return Err(packages::dangerous(&reviewed, "installed").into());
+        return Err(packages::dangerous(dangers, "installed").into());
     }
-    let plan = change.plan()?;
-    let targets = change.describe_targets(&plan);
-    if !is_quiet {
-        for line in &targets {
-            printer.line(printer.dim(&safe::line(line)))?;
+    let planned = change.plan()?;
+    let steps = planned.steps().to_vec();
+    let names: Vec<&str> = wanted.iter().map(|it| &*it.entry.name).collect();
+    if !printer.json {
+        for line in change.describe_targets(&names)? {
+            printer.line(printer.dim(&safe::line(&line)))?;
         }
         printer.flush()?;
     }
-    if args.dry_run {
+    let is_nothing = change.is_nothing(&planned);
+    if args.dry_run || is_nothing {
         if printer.json {
-            printer.document(&document(args, &all, &reviewed, &change, Some(&plan)))?;
+            printer.document(&document(&steps))?;
         }
-        printer.note("nothing was written");
+        printer.note(match is_nothing {
+            true => "this is installed already; nothing to change",
+            false => "nothing was written",
+        });
         return Ok(ExitStatus::Success);
     }
-    if change.is_nothing(&plan) {
-        if printer.json {
-            printer.document(&document(args, &all, &reviewed, &change, Some(&plan)))?;
-        }
-        printer.note("everything is installed already; nothing to change");
-        return Ok(ExitStatus::Success);
-    }
-    let question = match &wanted[..] {
-        [one] => format!("Install `{}`?", safe::line(&one.entry.name)),
+    // Others need not wait for the answer.
+    drop(planned);
+    let question = match &names[..] {
+        [one] => format!("Install `{}`?", safe::line(one)),
         many => format!("Install these {}?", count(many.len(), "skill")),
     };
     if !packages::is_agreed(args.yes, &question, "installed")? {
         return Ok(packages::declined("installed", printer));
     }
-    let names: Vec<&str> = wanted.iter().map(|it| &*it.entry.name).collect();
-    change.apply(&plan, &format!("add {}", names.join(" ")), printer)?;
+    let title = format!("prowess add {}", args.sources.join(" "));
+    let report = change.apply(change.plan()?, &title, printer)?;
     if printer.json {
-        printer.document(&document(args, &all, &reviewed, &change, Some(&plan)))?;
+        printer.document(&document(&report.steps))?;
         return Ok(ExitStatus::Success);
     }
     for name in &names {
         let places = change.places_of(name).join(", ");
-        let line = format!("{}  {}", printer.name(name), safe::line(&places));
-        printer.line(line)?;
+        printer.line(format_args!("{}  {}", printer.name(name), safe::line(&places)))?;
     }
     printer.flush()?;
+    packages::note_report(&report, printer);
     print_next(&names, &session, printer);
     Ok(ExitStatus::Success)
+}
+
+/// Warns about tags that stand for another commit than when they were locked.
+fn note_moved_tags(wanted: &[Wanted<'_>], change: &Change<'_>, printer: &mut Printer) {
+    for one in wanted {
+        let tree = &one.package.tree;
+        if let Some(locked) = change.lock.get(&one.entry.name)
+            && let Some(tag) =
+                packages::moved_tag(locked, tree.reference.as_deref(), tree.commit.as_deref())
+        {
+            printer.safety_warning(&format!(
+                "the tag `{tag}` has moved since `{}` was installed: ask its author why",
+                one.entry.name
+            ));
+        }
+    }
 }
 
 /// Says what can be done next.
@@ -223,17 +239,6 @@ fn print_next(names: &[&str], session: &PackageSession, printer: &mut Printer) {
     }
 }
 
-/// Fails if a client is not known.
-pub(super) fn check_clients(names: &[String]) -> Result<(), CliError> {
-    match names.iter().find(|it| client(it).is_none()) {
-        None => Ok(()),
-        Some(name) => {
-            let known = prowess::CLIENTS.iter().map(|it| it.name);
-            Err(CliError::new(format!("there is no client `{name}`")).hint(name_hint(name, known)))
-        }
-    }
-}
-
 /// Returns a source that stays at a branch, tag, commit or version.
 fn pinned(mut source: SkillSource, pin: Option<&str>) -> Result<SkillSource, CliError> {
     let Some(pin) = pin else { return Ok(source) };
@@ -242,7 +247,10 @@ fn pinned(mut source: SkillSource, pin: Option<&str>) -> Result<SkillSource, Cli
         SourceKind::Git(GitSource { reference, .. }) => reference,
         SourceKind::ClawHub { version, .. } => version,
         SourceKind::Npm { range, .. } => range,
-        SourceKind::Folder(_) | SourceKind::File(_) | SourceKind::Download(_) | SourceKind::Site(_)
+        SourceKind::Folder(_)
+        | SourceKind::File(_)
+        | SourceKind::Download(_)
+        | SourceKind::Site(_)
         | _ => {
             let fault = CliError::new(format!("`{shown}` has no versions to pin"));
             return Err(fault.hint("leave `--pin` out; the lock file records its digest"));
@@ -282,8 +290,11 @@ fn entry(
         }
     };
     if !is_plain_name(&key) {
-        let fault = CliError::invalid_input(format!("`{key}` cannot be the name of an installed skill"));
-        return Err(fault.hint("give it one with `--as`, of lowercase letters, digits and hyphens").into());
+        let fault =
+            CliError::invalid_input(format!("`{key}` cannot be the name of an installed skill"));
+        return Err(fault
+            .hint("give it one with `--as`, of lowercase letters, digits and hyphens")
+            .into());
     }
     let mut source = SkillSource::new(package.tree.source.kind.clone());
     let same_name = package.found.skills.iter().filter(|it| it.name == skill.name).count();
@@ -340,10 +351,13 @@ fn same_name(
 ) -> CliError {
     let source = entry.source.to_string();
     let message = match is_installed {
-        true => format!("`{name}` is installed from `{other}` already, and `{source}` is another source"),
+        true => format!(
+            "`{name}` is installed from `{other}` already, and `{source}` is another source"
+        ),
         false => format!("`{other}` and `{source}` both have a skill `{name}`"),
     };
-    let line = format!("{name}-2 = {{ source = \"{source}\", skill = \"{}\" }}", entry.skill_name());
+    let line =
+        format!("{name}-2 = {{ source = \"{source}\", skill = \"{}\" }}", entry.skill_name());
     let typed = context::shell_quote(&source);
     let own = context::shell_quote(entry.skill_name());
     let fault = CliError::invalid_input(message).hint(format!(
@@ -364,7 +378,12 @@ fn is_same_origin(one: &SkillSource, other: &SkillSource) -> bool {
         (SourceKind::Git(one), SourceKind::Git(other)) => one.url == other.url,
         (
             SourceKind::ClawHub { registry, owner, slug, .. },
-            SourceKind::ClawHub { registry: other_registry, owner: other_owner, slug: other_slug, .. },
+            SourceKind::ClawHub {
+                registry: other_registry,
+                owner: other_owner,
+                slug: other_slug,
+                ..
+            },
         ) => registry == other_registry && owner == other_owner && slug == other_slug,
         (SourceKind::Npm { name, .. }, SourceKind::Npm { name: other, .. }) => name == other,
         (one, other) => one == other,
@@ -373,9 +392,13 @@ fn is_same_origin(one: &SkillSource, other: &SkillSource) -> bool {
 
 fn note_package(package: &Package, printer: &mut Printer) {
     let tree = &package.tree;
-    let overlooked: Vec<&str> =
-        package.found.skills.iter().filter(|it| it.overlooked).map(|it| &*it.name).collect();
-    print_left_out(&package.found.findings, &overlooked, tree, printer);
+    if let Some(warning) = &tree.warning {
+        printer.safety_warning(warning);
+    }
+    // Who asks for a skill by name is told about others only on demand.
+    if package.names.is_empty() || printer.verbose {
+        print_left_out(&package.found, tree, printer);
+    }
     for (name, source) in &package.found.elsewhere {
         if printer.verbose {
             printer.note(&format!("its plugin `{name}` is elsewhere: `{source}`"));
@@ -392,7 +415,8 @@ fn print_title(tree: &FetchedTree, printer: &mut Printer) -> Result<()> {
     let here = crate::surroundings::absolute(here)?;
     let source = packages::source_text(&tree.source, &here, context::home().as_deref());
     let version = version_text(tree);
-    let title = format!("{}  {}", printer.name(&safe::line(&source)), printer.dim(&safe::line(&version)));
+    let title =
+        format!("{}  {}", printer.name(&safe::line(&source)), printer.dim(&safe::line(&version)));
     printer.line(title.trim_end())
 }
 
@@ -460,6 +484,8 @@ fn package_json<'r>(package: &Package, skills: impl Iterator<Item = &'r Reviewed
         "reference": tree.reference,
         "version": tree.version,
         "published": tree.published,
+        "warning": tree.warning,
+        "notes": tree.notes,
         "skills": skills.map(ReviewedSkill::json).collect::<Vec<_>>(),
         "findings": findings.iter().filter(least).map(finding_json).collect::<Vec<_>>(),
         "elsewhere": package.found.elsewhere.iter().map(|(plugin, source)| {
@@ -473,28 +499,21 @@ fn document(
     args: &Args,
     all: &[Package],
     reviewed: &[ReviewedSkill],
-    change: &Change<'_>,
-    plan: Option<&packages::Planned>,
+    session: &PackageSession,
+    steps: &[PlannedStep],
 ) -> Value {
-    let packages: Vec<Value> = all
-        .iter()
-        .map(|package| {
-            let own = reviewed.iter().filter(|it| {
-                package.found.skills.iter().any(|one| {
-                    one.path == it.skill.path && one.digest == it.skill.digest
-                })
-            });
-            package_json(package, own)
-        })
-        .collect();
-    let mut document = json!({
-        "dry_run": args.dry_run,
-        "packages": packages,
-        "manifest": change.session.place.manifest.to_string_lossy(),
-        "lock": change.session.place.lock.to_string_lossy(),
+    let packages = all.iter().map(|package| {
+        let skills = &package.found.skills;
+        let is_own = |it: &&ReviewedSkill| {
+            skills.iter().any(|one| one.path == it.skill.path && one.digest == it.skill.digest)
+        };
+        package_json(package, reviewed.iter().filter(is_own))
     });
-    if let Some(plan) = plan {
-        document["changes"] = change.steps_json(plan);
-    }
-    document
+    json!({
+        "dry_run": args.dry_run,
+        "packages": packages.collect::<Vec<_>>(),
+        "changes": packages::steps_json(steps),
+        "manifest": session.place.manifest.to_string_lossy(),
+        "lock": session.place.lock.to_string_lossy(),
+    })
 }

@@ -1,7 +1,7 @@
 mod fix;
 mod place;
-mod github;
-mod sarif;
+pub(super) mod github;
+pub(super) mod sarif;
 
 use std::{
     borrow::Cow,
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// For people, each with the line that it is about
     Text,
     /// One JSON document, as with `--json`
@@ -52,15 +52,16 @@ enum Format {
     Sarif,
 }
 
-impl Args {
-    fn format(&self, printer: &Printer) -> Result<Format> {
-        match (self.format, printer.json) {
+impl Format {
+    /// Returns the format that was chosen with `--format` or `--json`.
+    pub(super) fn chosen(format: Option<Self>, printer: &Printer) -> Result<Self> {
+        match (format, printer.json) {
             (Some(_), true) => {
                 let fault = CliError::new("`--format` and `--json` cannot be used together");
                 Err(fault.hint("`--format json` is the same as `--json`").into())
             }
-            (None, true) => Ok(Format::Json),
-            (format, false) => Ok(format.unwrap_or(Format::Text)),
+            (None, true) => Ok(Self::Json),
+            (format, false) => Ok(format.unwrap_or(Self::Text)),
         }
     }
 }
@@ -69,7 +70,7 @@ impl Args {
 const MAX_EXCERPT: usize = 8192;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    let format = args.format(printer)?;
+    let format = Format::chosen(args.format, printer)?;
     let profile = Profile::from(global.profile);
     let config = context::config(global)?;
     context::note_ignored_settings(&config, printer);

@@ -40,7 +40,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         let files = count(usize::try_from(size.files).unwrap_or(usize::MAX), "file");
         let path = safe::line(&folder.to_string_lossy()).into_owned();
-        printer.line(format_args!("{}  {files}, {}", printer.name(&path), size_text(size.bytes)))?;
+        printer.line(format_args!(
+            "{}  {files}, {}",
+            printer.name(&path),
+            size_text(size.bytes)
+        ))?;
         printer.flush()?;
         if size.files > 0 {
             printer.note("`prowess cache --clean` removes what no installed skill needs");

@@ -1,14 +1,15 @@
 use anyhow::Result;
-use prowess::{Profile, RULES, Rule, Severity, did_you_mean, nearest, rule};
+use prowess::{Profile, RULES, Rule, Severity, did_you_mean, nearest};
+use prowess_packages::AUDIT_RULES;
 use serde_json::{Value as Json, json};
 
 use crate::{
     ExitStatus, arguments::Global, completion, markdown::wrap, page::Page, printer::Printer,
 };
 
-/// Explain a rule of `check`: what it requires, why, and how to fix it
+/// Explain a rule of `check` or `audit`: what it requires, why, and how to fix it
 ///
-/// Without a code, lists all rules with their severity in the profile.
+/// Without a code, lists all rules of `check` with their severity in the profile.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The code of a rule, such as `name-folder`
@@ -24,10 +25,16 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         list(Profile::from(global.profile), printer)?;
         return Ok(ExitStatus::Success);
     };
+    let all: Vec<&Rule> = RULES.iter().chain(AUDIT_RULES).copied().collect();
+    explain(code, &all, printer)
+}
+
+/// Explains one of these rules.
+pub(super) fn explain(code: &str, rules: &[&Rule], printer: &mut Printer) -> Result<ExitStatus> {
     let normalized = code.trim().to_lowercase().replace(['_', ' '], "-");
-    let Some(rule) = rule(&normalized) else {
+    let Some(rule) = rules.iter().find(|it| it.code == normalized) else {
         printer.error_text(&format!("there is no rule `{code}`"));
-        let codes = RULES.iter().map(|it| it.code);
+        let codes = rules.iter().map(|it| it.code);
         let family = format!("{normalized}-");
         let family: Vec<_> = codes.clone().filter(|it| it.starts_with(&family)).collect();
         match (family.is_empty(), nearest(&normalized, codes)) {

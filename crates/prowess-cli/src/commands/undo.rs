@@ -12,6 +12,8 @@ use prowess_runtime::{
 use serde_json::{Value, json};
 
 use super::{count, print_record, report_store_error};
+#[cfg(feature = "packages")]
+use crate::packages;
 use crate::{
     ExitStatus,
     arguments::Global,
@@ -26,7 +28,8 @@ const SHOWN: usize = 5;
 /// The note that changes by scripts and commands are not recorded.
 const NOT_RECORDED: &str = "changes by scripts and commands are not recorded";
 
-/// Undo the last change: a file written by a tool, `check --fix` or `migrate`, or a removed skill
+/// Undo the last change: a file written by a tool, `check --fix` or `migrate`, or a skill that was installed, updated
+/// or removed
 ///
 /// A file gets its previous content back, or is removed if it was new; a file that has changed since is left alone.
 /// Without an argument, only files of this project are restored: those in the repository of the working directory,
@@ -56,6 +59,9 @@ enum Change {
         name: String,
         directory: PathBuf,
     },
+    /// Skills were installed, updated or removed.
+    #[cfg(feature = "packages")]
+    Package(packages::PackageChange),
 }
 
 impl Change {
@@ -63,6 +69,8 @@ impl Change {
         match self {
             Self::File(record) => record.time,
             Self::Skill { time, .. } => *time,
+            #[cfg(feature = "packages")]
+            Self::Package(change) => change.time(),
         }
     }
 
@@ -70,6 +78,8 @@ impl Change {
         match self {
             Self::File(record) => Some(record),
             Self::Skill { .. } => None,
+            #[cfg(feature = "packages")]
+            Self::Package(_) => None,
         }
     }
 
@@ -83,6 +93,8 @@ impl Change {
         match self {
             Self::File(record) => record.group.clone().unwrap_or_else(|| record.id()),
             Self::Skill { name, .. } => shell_quote(name),
+            #[cfg(feature = "packages")]
+            Self::Package(change) => change.id().to_owned(),
         }
     }
 }
@@ -113,6 +125,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         name,
         directory: directory.clone(),
     }));
+    #[cfg(feature = "packages")]
+    changes.extend(packages::package_changes(global).into_iter().map(Change::Package));
     changes.sort_by_key(|it| std::cmp::Reverse(it.time()));
     if args.list {
         return list(&changes, printer);
@@ -129,6 +143,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let (here, elsewhere): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(|it| match it {
         Change::File(record) => record.path.starts_with(&project),
         Change::Skill { directory, .. } => is_in_any(directory, &skills),
+        #[cfg(feature = "packages")]
+        Change::Package(change) => !change.is_global(),
     });
     let mut remaining = here.iter().copied();
     let change = match &args.name {
@@ -163,6 +179,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             let next = remaining.find(|it| args.name.is_none() && can_undo(it, Some(history)));
             restore_file(history, record, next, &skipped, printer)
         }
+        #[cfg(feature = "packages")]
+        (Some(Change::Package(change)), _) => packages::undo(change, global, printer),
         (None, _) if args.name.is_none() => {
             return report_nothing(&elsewhere, !here.is_empty(), &project, printer);
         }
@@ -281,7 +299,12 @@ fn find_named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Opti
     let (path, document) = (absolute(name), Path::new(name).join(SKILL_FILE));
     changes
         .iter()
-        .find(|it| matches!(it, Change::Skill { name: own, .. } if own == name))
+        .find(|it| match it {
+            Change::Skill { name: own, .. } => own == name,
+            #[cfg(feature = "packages")]
+            Change::Package(change) => change.is_about(name),
+            Change::File(_) => false,
+        })
         .or_else(|| find_file(changes, |it| it.path == path))
         .or_else(|| find_file(changes, |it| it.id() == name))
         .or_else(|| find_file(changes, |it| it.group.as_deref() == Some(name)))
@@ -381,6 +404,8 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<ExitStatus> {
                     "previous_size": size,
                 }),
                 Change::Skill { name, .. } => json!({ "change": "remove", "skill": name }),
+                #[cfg(feature = "packages")]
+                Change::Package(change) => change.json(),
             })
             .collect();
         printer.document(&json!({ "changes": changes }))?;
@@ -408,6 +433,8 @@ fn change_line(change: &Change) -> String {
             format!("{}  {}  {summary}{}", record.id(), record.when, group.unwrap_or_default())
         }
         Change::Skill { .. } => format!("{:8}  {:20}  {summary}", "", ""),
+        #[cfg(feature = "packages")]
+        Change::Package(change) => format!("{:8}  {:20}  {summary}", change.id(), change.when()),
     }
 }
 
@@ -424,6 +451,8 @@ fn describe_change(change: &Change) -> String {
         Change::Skill { name, directory, .. } => {
             format!("removed the skill {name} from {}", directory.display())
         }
+        #[cfg(feature = "packages")]
+        Change::Package(change) => change.describe(),
     };
     safe::line(&text).into_owned()
 }

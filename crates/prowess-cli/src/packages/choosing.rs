@@ -66,9 +66,10 @@ pub(crate) fn choose<'p>(
     print_choices(&offered, printer)?;
     let question = "Which of them? Numbers or names, such as `1 3` or `1-4`\n";
     let question = printer::wrap_for_stderr(question.trim_end()) + "\n";
-    let picked = printer::ask(&question, "numbers, [a]ll, [n]one", &AtomicBool::new(false), |it| {
-        pick(it, &offered)
-    })?;
+    let picked =
+        printer::ask(&question, "numbers, [a]ll, [n]one", &AtomicBool::new(false), |it| {
+            pick(it, &offered)
+        })?;
     let picked = picked.unwrap_or_default();
     Ok((!picked.is_empty()).then(|| one_of_each_name(picked)))
 }
@@ -106,7 +107,8 @@ fn find<'p>(
         [] => {}
         _ => {
             let paths: Vec<&str> = found.iter().map(|it| &*it.path).collect();
-            let message = format!("`{name}` is there {} times: {}", found.len(), quote_entries(&paths));
+            let message =
+                format!("`{name}` is there {} times: {}", found.len(), quote_entries(&paths));
             let hint = format!("name one by its folder, as in `--skill {}`", shell_quote(paths[0]));
             return Err(CliError::invalid_input(message).hint(hint));
         }
@@ -139,7 +141,10 @@ fn no_skills(package: &DiscoveredPackage, tree: &FetchedTree) -> CliError {
         let typed = shell_quote(&source.to_string());
         fault = fault.hint(format!("its plugin `{name}` is elsewhere: `prowess add {typed}`"));
     }
-    if package.findings.is_empty() && package.elsewhere.is_empty() {
+    for note in package.notes.iter().take(3) {
+        fault = fault.hint(note.message.clone()).hint(note.hint.clone());
+    }
+    if package.findings.is_empty() && package.notes.is_empty() && package.elsewhere.is_empty() {
         fault = fault.hint("a skill is a folder with a `SKILL.md`");
     }
     fault
@@ -202,8 +207,11 @@ fn pick<'p>(answer: &str, offered: &[&'p PackagedSkill]) -> Option<Vec<&'p Packa
             }
             Some(_) => return None,
             None => {
-                let named: Vec<_> =
-                    offered.iter().copied().filter(|it| it.name.eq_ignore_ascii_case(word)).collect();
+                let named: Vec<_> = offered
+                    .iter()
+                    .copied()
+                    .filter(|it| it.name.eq_ignore_ascii_case(word))
+                    .collect();
                 if named.is_empty() {
                     return None;
                 }

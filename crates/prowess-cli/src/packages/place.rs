@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess_packages::{LOCK_FILE, Lock, MANIFEST_FILE, Manifest};
+use prowess_packages::{LOCK_FILE, Lock, MANIFEST_FILE, PackageManifest};
 
 use crate::{
     arguments::Global,
@@ -62,11 +62,11 @@ impl Place {
     }
 
     /// Reads the manifest; an empty one if there is none.
-    pub(crate) fn read_manifest(&self) -> Result<Manifest> {
+    pub(crate) fn read_manifest(&self) -> Result<PackageManifest> {
         let path = self.short(&self.manifest);
         match read(&self.manifest)? {
-            None => Ok(Manifest::new()),
-            Some(text) => Manifest::parse(&text).map_err(|error| {
+            None => Ok(PackageManifest::new()),
+            Some(text) => PackageManifest::parse(&text).map_err(|error| {
                 let hint = error.hint();
                 with_hint(CliError::new(format!("`{path}`: {error}")), hint).into()
             }),

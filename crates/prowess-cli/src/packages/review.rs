@@ -1,8 +1,10 @@
 //! What is in a package, as it is shown before anything is written.
 
+use std::path::Path;
+
 use anyhow::Result;
 use prowess::{Directory, Finding, Profile, ResourceKind, Severity, SizeLimits, check_directories};
-use prowess_packages::{FetchedTree, PackagedSkill};
+use prowess_packages::{DiscoveredPackage, FetchedTree, PackagedSkill, TreeFile, discover};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -35,35 +37,71 @@ pub(crate) struct ReviewedSkill {
     pub(crate) findings: Vec<Finding>,
     /// The number of errors of `audit`.
     pub(crate) dangers: usize,
+    /// The number of findings of `audit`, which come first.
+    audited: usize,
 }
 
 impl ReviewedSkill {
     /// Checks and audits a skill of a fetched package.
     pub(crate) fn new(skill: &PackagedSkill, tree: &FetchedTree, profile: Profile) -> Self {
-        let folder = if skill.path.is_empty() {
-            tree.folder.clone()
-        } else {
-            tree.folder.join(&skill.path)
-        };
-        let directories = [Directory::repository(&folder)];
+        let folder =
+            if skill.path.is_empty() { tree.folder.clone() } else { tree.folder.join(&skill.path) };
+        Self::in_folder(skill.clone(), &folder, profile)
+    }
+
+    /// Checks and audits the skill of a folder, if there is one.
+    pub(crate) fn of_folder(folder: &Path, files: &[TreeFile], profile: Profile) -> Option<Self> {
+        let found = discover(folder, files, "");
+        let skill = found.skills.into_iter().find(|it| it.path.is_empty())?;
+        Some(Self::in_folder(skill, folder, profile))
+    }
+
+    fn in_folder(skill: PackagedSkill, folder: &Path, profile: Profile) -> Self {
+        let directories = [Directory::repository(folder)];
         let checked = check_directories(&directories, profile, &SizeLimits::default());
         let mut findings = checked.map(|it| it.findings).unwrap_or_default();
         // The folder that it is installed in has its name, and other skills below it are others.
         findings.retain(|it| {
             let is_own = it.path.parent().is_none_or(|parent| {
-                !parent.ancestors().any(|above| above != folder && above.starts_with(&folder) && above.join("SKILL.md").exists())
+                !parent.ancestors().any(|above| {
+                    above != folder && above.starts_with(folder) && above.join("SKILL.md").exists()
+                })
             });
             it.rule.code != "name-folder" && is_own
         });
-        let audited = super::audit(skill, &folder);
+        let audited = super::audit(&skill.files, folder);
         let dangers = audited.iter().filter(|it| it.severity == Severity::Error).count();
+        let number = audited.len();
         findings.splice(0..0, audited);
         for finding in &mut findings {
-            if let Ok(path) = finding.path.strip_prefix(&folder) {
+            if let Ok(path) = finding.path.strip_prefix(folder) {
                 finding.path = path.to_owned();
             }
         }
-        Self { skill: skill.clone(), findings, dangers }
+        Self { skill, findings, dangers, audited: number }
+    }
+
+    /// Returns the number of errors of `audit` that an earlier version does not have.
+    pub(crate) fn new_dangers(&self, known: &[Finding]) -> usize {
+        let is_known = |it: &&Finding| {
+            known.iter().any(|old| {
+                old.rule.code == it.rule.code
+                    && old.message == it.message
+                    && old.excerpt == it.excerpt
+            })
+        };
+        self.audited().filter(|it| it.severity == Severity::Error && !is_known(it)).count()
+    }
+
+    /// Returns the findings of `audit`, which come first.
+    fn audited(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().take(self.audited)
+    }
+
+    /// Prints the findings that are worth it.
+    pub(crate) fn print_findings(&self, printer: &mut Printer) -> Result<()> {
+        let width = printer.width.unwrap_or(USUAL);
+        print_findings(self, "", width, printer)
     }
 
     /// Returns it as JSON.
@@ -113,7 +151,7 @@ impl ReviewedSkill {
 }
 
 /// Prints skills: names and descriptions, files, scripts, findings.
-pub(crate) fn print_skills(skills: &[ReviewedSkill], printer: &mut Printer) -> Result<()> {
+pub(crate) fn print_skills(skills: &[&ReviewedSkill], printer: &mut Printer) -> Result<()> {
     let width = printer.width.unwrap_or(USUAL);
     let names = skills.iter().map(|it| safe::line(&it.skill.name).width());
     let room = names.max().unwrap_or(0).min(WIDEST);
@@ -157,6 +195,15 @@ fn print_skill(
     for line in wrap(&reviewed.contents(), text_room, "") {
         printer.line(format_args!("{indent}{}", printer.dim(&line)))?;
     }
+    print_findings(reviewed, &indent, text_room, printer)
+}
+
+fn print_findings(
+    reviewed: &ReviewedSkill,
+    indent: &str,
+    text_room: usize,
+    printer: &mut Printer,
+) -> Result<()> {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     let worth: Vec<&Finding> = reviewed.findings.iter().filter(|it| it.severity >= least).collect();
     let most = if printer.verbose { worth.len() } else { FINDINGS.max(reviewed.dangers) };
@@ -172,7 +219,8 @@ fn print_skill(
     }
     if worth.len() > most {
         let more = plural(worth.len() - most, "more finding", "more findings");
-        printer.line(format_args!("{indent}{}", printer.dim(&format!("{more}; `-v` shows all"))))?;
+        printer
+            .line(format_args!("{indent}{}", printer.dim(&format!("{more}; `-v` shows all"))))?;
     }
     Ok(())
 }
@@ -197,25 +245,30 @@ pub(crate) fn left_out_lines(findings: &[Finding], tree: &FetchedTree) -> Vec<St
     lines.collect()
 }
 
-/// Prints which skills of a package were left out, and which other package managers do not see.
-pub(crate) fn print_left_out(
-    findings: &[Finding],
-    overlooked: &[&str],
-    tree: &FetchedTree,
-    printer: &mut Printer,
-) {
+/// Prints which skills of a package were left out, what else is wrong with it, and which skills other package managers
+/// do not see.
+pub(crate) fn print_left_out(found: &DiscoveredPackage, tree: &FetchedTree, printer: &mut Printer) {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    let worth: Vec<Finding> = findings.iter().filter(|it| it.severity >= least).cloned().collect();
-    let most = if printer.verbose { worth.len() } else { FINDINGS };
-    for line in left_out_lines(&worth, tree).iter().take(most) {
+    let findings = found.findings.iter().filter(|it| it.severity >= least).cloned();
+    let mut lines = left_out_lines(&findings.collect::<Vec<_>>(), tree);
+    lines.extend(found.notes.iter().map(|it| {
+        let line = it.line.map(|it| format!(":{it}")).unwrap_or_default();
+        let place = if it.path.is_empty() { String::new() } else { format!("{}{line}: ", it.path) };
+        format!("{place}{}", it.message)
+    }));
+    lines.extend(tree.notes.iter().cloned());
+    let most = if printer.verbose { lines.len() } else { FINDINGS };
+    for line in lines.iter().take(most) {
         printer.warning(line);
     }
-    if worth.len() > most {
-        let more = plural(worth.len() - most, "more was", "more were");
-        printer.warning(&format!("{more} left out or repaired; `-v` shows all"));
+    if lines.len() > most {
+        let more = plural(lines.len() - most, "more line", "more lines");
+        printer.warning(&format!("{more} about what was left out or repaired; `-v` shows all"));
     }
+    let overlooked: Vec<&str> =
+        found.skills.iter().filter(|it| it.overlooked).map(|it| &*it.name).collect();
     if !overlooked.is_empty() {
-        let names = context::quote_entries(overlooked);
+        let names = context::quote_entries(&overlooked);
         let skills = plural(overlooked.len(), "skill", "skills");
         printer.note(&format!(
             "{skills} that other package managers do not see where they are: {names}"

@@ -87,6 +87,13 @@ pub(crate) fn day(seconds: u64) -> Option<String> {
     (year <= 9999).then(|| format!("{year:04}-{month:02}-{day:02}"))
 }
 
+/// Returns a time in seconds since 1970, as `2026-11-02T12:30:00Z`.
+pub(crate) fn moment(seconds: u64) -> Option<String> {
+    let of_day = seconds % 86_400;
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    Some(format!("{}T{hour:02}:{minute:02}:{second:02}Z", day(seconds)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -36,7 +36,10 @@ pub(super) struct Facts {
 /// The tables in order, each with its subject.
 pub(super) const TABLES: &[(&str, &str)] = &[
     ("skill", "Which skills are loaded."),
-    ("packages", "How skills are installed from elsewhere; which ones is in `[skills]`, written by `prowess add`."),
+    (
+        "packages",
+        "How skills are installed from elsewhere; which ones is in `[skills]`, written by `prowess add`.",
+    ),
     ("matching", "How skills are chosen for a request."),
     ("disclosure", "How much of a skill a model is shown."),
     ("window", "The context window of the model."),

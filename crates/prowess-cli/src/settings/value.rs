@@ -19,7 +19,8 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
 use super::{
-    RegistrySettings, RuleSetting, ServerSettings, SignerSetting, SignerSettings, normalize_command,
+    RegistrySettings, RuleSetting, ServerSettings, SignerSetting, SignerSettings,
+    normalize_command,
     origin::{IgnoredSetting, Setting, SettingOrigin},
     places::Owner,
     reader::Reader,

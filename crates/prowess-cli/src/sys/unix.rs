@@ -52,6 +52,13 @@ pub(crate) fn wait_for_input(patience: Duration) -> io::Result<bool> {
     }
 }
 
+/// Returns the signal that ended a program.
+#[cfg(feature = "packages")]
+pub(crate) fn signal_of(status: &std::process::ExitStatus) -> Option<u8> {
+    use std::os::unix::process::ExitStatusExt as _;
+    u8::try_from(status.signal()?).ok()
+}
+
 /// Whether there is something on standard input, which is not a terminal.
 #[cfg(feature = "agent")]
 pub(crate) fn has_input() -> bool {

@@ -101,3 +101,9 @@ pub(crate) fn signal(kind: SignalKind) -> io::Result<Signal> {
         SignalKind::Terminate => Signal::Terminate(ctrl_break()?),
     })
 }
+
+/// Returns the signal that ended a program; there are none.
+#[cfg(feature = "packages")]
+pub(crate) fn signal_of(_: &std::process::ExitStatus) -> Option<u8> {
+    None
+}

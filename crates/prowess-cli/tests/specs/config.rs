@@ -344,7 +344,13 @@ mod a_project_cannot_take_what_is_its_user_s {
         for (key, _) in WIDEST {
             let (old, new) = (setting(&before, key), setting(&after, key));
             // An empty list of hosts or commands is narrower than any other.
-            let lists = ["policy.commands", "policy.hosts", "policy.script_hosts", "policy.roots", "packages.registries"];
+            let lists = [
+                "policy.commands",
+                "policy.hosts",
+                "policy.script_hosts",
+                "policy.roots",
+                "packages.registries",
+            ];
             let narrower = lists.contains(key) && (new.0 == json!([]) || new.0 == json!({}));
             assert!(old.0 == new.0 || narrower, "{key}: {} became {}", old.0, new.0);
         }

@@ -17,6 +17,7 @@ mod overview;
 mod cli;
 mod manners;
 mod rules;
+mod audit;
 mod release;
 mod fix;
 mod asking;

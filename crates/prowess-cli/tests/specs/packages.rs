@@ -125,15 +125,22 @@ mod a_skill_is_installed_after_it_was_shown {
         let world = project();
         let ran = good(world.run(["add", "./home/pack#@pdf", "--yes"]));
         assert!(ran.stdout().contains("pdf"), "{}", ran.stdout());
-        for place in [".claude/skills/pdf", ".cursor/skills/pdf"] {
-            let text = read(&world, &format!("{place}/SKILL.md"));
-            assert_eq!(text, read(&world, "home/pack/pdf/SKILL.md"), "{place}");
-        }
-        let folders = [".agents", ".claude", ".cursor"].map(|it| format!("{it}/skills/pdf"));
-        let real = folders.iter().filter(|it| {
-            world.path(it).symlink_metadata().is_ok_and(|it| it.is_dir())
-        });
-        assert_eq!(real.count(), 1, "{:?}", here(&world));
+        // Cursor reads the directory of Claude Code too.
+        let text = read(&world, ".claude/skills/pdf/SKILL.md");
+        assert_eq!(text, read(&world, "home/pack/pdf/SKILL.md"));
+        assert!(!world.path(".cursor/skills/pdf").exists());
+        good(world.run([
+            "add",
+            "./home/pack#@tea",
+            "--client",
+            "claude-code",
+            "--client",
+            "codex",
+            "--yes",
+        ]));
+        assert!(world.path(".agents/skills/tea").symlink_metadata().unwrap().is_dir());
+        let link = fs::read_link(world.path(".claude/skills/tea")).unwrap();
+        assert_eq!(link, Path::new("../../.agents/skills/tea"));
         assert!(read(&world, "prowess.toml").contains("pdf = \""));
         assert!(read(&world, "prowess.lock").contains("digest = \"sha256:"));
         let list = good(world.run(["list", "--json"])).json();
@@ -145,16 +152,21 @@ mod a_skill_is_installed_after_it_was_shown {
 
     #[test]
     fn what_is_in_it_is_shown_before_the_question() {
-        let world = project().file(
-            "home/pack/pdf/SKILL.md",
-            skill("pdf", PDF, "See [the rest](missing.md)."),
-        );
+        let world = project()
+            .file("home/pack/pdf/SKILL.md", skill("pdf", PDF, "See [the rest](missing.md)."));
         let before = here(&world);
         let ran = world.run_at_terminal("n\n", "add ./home/pack#@pdf");
         assert_eq!(ran.code, Some(1), "{}", ran.stdout());
         let question = ran.stdout().find("[y]es, [n]o").expect(ran.stdout());
         let shown = &ran.stdout()[..question];
-        for word in ["pdf", "Fills in PDF forms", "2 files", "scripts/fill.py", "missing.md", "skills/pdf"] {
+        for word in [
+            "pdf",
+            "Fills in PDF forms",
+            "2 files",
+            "scripts/fill.py",
+            "missing.md",
+            ".claude/skills",
+        ] {
             assert!(shown.contains(word), "no `{word}` in: {shown}");
         }
         assert_eq!(here(&world), before);
@@ -178,8 +190,12 @@ mod a_skill_is_installed_after_it_was_shown {
         let ran = good(world.run(["add", "./home/pack", "--list"]));
         assert!(ran.stdout().contains("pdf") && ran.stdout().contains("tea"), "{}", ran.stdout());
         let json = good(world.run(["add", "./home/pack", "--list", "--json"])).json();
-        let names: Vec<_> =
-            json["packages"][0]["skills"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect();
+        let names: Vec<_> = json["packages"][0]["skills"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["name"].clone())
+            .collect();
         assert_eq!(names, ["pdf", "tea"]);
         let ran = good(world.run(["add", "./home/pack", "--all", "--dry-run"]));
         assert!(ran.stdout().contains("tea"), "{}", ran.stdout());
@@ -192,7 +208,11 @@ mod a_skill_is_installed_after_it_was_shown {
     #[test]
     fn one_of_several_skills_is_chosen() {
         let world = project();
-        refused(&world.run(["add", "./home/pack", "--yes"]), 1, &["`pdf`, `tea`", "--skill", "--all"]);
+        refused(
+            &world.run(["add", "./home/pack", "--yes"]),
+            1,
+            &["`pdf`, `tea`", "--skill", "--all"],
+        );
         refused(&world.run(["add", "./home/pack#@pfd", "--yes"]), 1, &["`pfd`", "`pdf`"]);
         good(world.run(["add", "./home/pack", "--skill", "TEA", "--yes"]));
         assert!(!world.path(".claude/skills/pdf").exists());
@@ -202,10 +222,6 @@ mod a_skill_is_installed_after_it_was_shown {
         let json = good(world.run(["list", "--json"])).json();
         assert!(json.to_string().contains("\"tea\"") && json.to_string().contains("\"pdf\""));
         let world = project();
-        let ran = world.run_script(
-            "printf '2\\ny\\n' | script -qefc '\"$0\" add ./home/pack' /dev/null; true",
-        );
-        drop(ran);
     }
 
     #[test]
@@ -217,7 +233,11 @@ mod a_skill_is_installed_after_it_was_shown {
         assert!(ran.stderr.contains("bad/SKILL.md"), "{}", ran.stderr);
         assert!(ran.stdout().contains("deep"), "{}", ran.stdout());
         assert!(ran.stderr.contains("other package managers"), "{}", ran.stderr);
-        refused(&world.run(["add", "./home/pack#@bad", "--yes"]), 1, &["`bad` was left out", "description"]);
+        refused(
+            &world.run(["add", "./home/pack#@bad", "--yes"]),
+            1,
+            &["`bad` was left out", "description"],
+        );
     }
 
     #[test]
@@ -235,7 +255,10 @@ mod a_skill_is_installed_after_it_was_shown {
     #[test]
     fn nothing_that_a_skill_brings_is_run() {
         let world = project()
-            .file("home/pack/package.json", r#"{"name":"x","scripts":{"postinstall":"touch ../../ran"}}"#)
+            .file(
+                "home/pack/package.json",
+                r#"{"name":"x","scripts":{"postinstall":"touch ../../ran"}}"#,
+            )
             .file("home/pack/pdf/scripts/setup.sh", "#!/bin/sh\ntouch /tmp/prowess-ran\n");
         let (url, _) = repository(&world);
         let hook = world.path("home/pack/.git/hooks/post-checkout");
@@ -293,7 +316,10 @@ mod a_source_is_written_as_people_write_it {
             fs::create_dir_all(root.join("git")).unwrap();
             let backend = git(&root, &["--exec-path"]) + "/git-http-backend";
             let script = root.join("git/srv");
-            let text = format!("#!/bin/sh\nexport GIT_PROJECT_ROOT={} GIT_HTTP_EXPORT_ALL=1\nexec {backend}\n", world.path("home").display());
+            let text = format!(
+                "#!/bin/sh\nexport GIT_PROJECT_ROOT={} GIT_HTTP_EXPORT_ALL=1\nexec {backend}\n",
+                world.path("home").display()
+            );
             fs::write(&script, text).unwrap();
             fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
             let mut child = Command::new("python3")
@@ -329,7 +355,8 @@ mod a_source_is_written_as_people_write_it {
         assert!(lock.contains(&first) && !lock.contains(&second), "{lock}");
         assert!(read(&world, ".claude/skills/pdf/SKILL.md").contains("scripts/fill.py"));
         let server = GitServer::new(&world);
-        let url = format!("http://127.0.0.1:{}/git/srv/pack/.git", server.port);
+        git(&world.path("home"), &["clone", "--quiet", "--bare", "pack", "pack.git"]);
+        let url = format!("http://127.0.0.1:{}/git/srv/pack.git", server.port);
         good(world.run(["add", &url, "--skill", "tea", "--yes"]));
         assert!(read(&world, "prowess.lock").contains(&second));
         assert!(world.path(".claude/skills/tea/SKILL.md").exists());
@@ -339,9 +366,18 @@ mod a_source_is_written_as_people_write_it {
     fn archives_and_single_files() {
         let world = project();
         let pack = |script: &str| {
-            assert!(Command::new("python3").args(["-c", script]).current_dir(world.path("home")).status().unwrap().success());
+            assert!(
+                Command::new("python3")
+                    .args(["-c", script])
+                    .current_dir(world.path("home"))
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         };
-        pack("import shutil; shutil.make_archive('one', 'zip', 'pack/pdf'); shutil.make_archive('two', 'gztar', 'pack', 'tea')");
+        pack(
+            "import shutil; shutil.make_archive('one', 'zip', 'pack/pdf'); shutil.make_archive('two', 'gztar', 'pack', 'tea')",
+        );
         good(world.run(["add", "./home/one.zip", "--yes"]));
         good(world.run(["add", "./home/two.tar.gz", "--yes"]));
         assert!(world.path(".claude/skills/pdf/scripts/fill.py").exists());
@@ -384,7 +420,9 @@ mod the_disk_follows_the_lock_file {
         let (url, _) = repository(&world);
         good(world.run(["add", &format!("{url}#@pdf"), "--yes"]));
         let installed = tree(&world.path(".claude/skills/pdf/"));
-        for (folder, flags) in [("home/one", &["--locked"][..]), ("home/two", &["--locked", "--offline"])] {
+        for (folder, flags) in
+            [("home/one", &["--locked"][..]), ("home/two", &["--locked", "--offline"])]
+        {
             let place = world.path(folder);
             fs::create_dir_all(place.join(".git")).unwrap();
             for file in ["prowess.toml", "prowess.lock"] {
@@ -448,7 +486,9 @@ mod the_disk_follows_the_lock_file {
         for lock in [newer, merged] {
             world.write("prowess.lock", &lock);
             let before = here(&world);
-            for command in [&["sync", "--yes"][..], &["verify"], &["add", "./home/pack#@tea", "--yes"]] {
+            for command in
+                [&["sync", "--yes"][..], &["verify"], &["add", "./home/pack#@tea", "--yes"]]
+            {
                 refused(&world.run(command), 2, &["prowess.lock"]);
                 assert_eq!(here(&world), before);
             }
@@ -470,7 +510,11 @@ mod an_update_shows_what_changes_for_a_model {
         world.write("home/pack/pdf/scripts/fill.py", "print('better')\n");
         let second = commit(&world, "second");
         let ran = good(world.run(["outdated"]));
-        assert!(ran.stdout().contains("pdf") && ran.stdout().contains(&first[..7]), "{}", ran.stdout());
+        assert!(
+            ran.stdout().contains("pdf") && ran.stdout().contains(&first[..7]),
+            "{}",
+            ran.stdout()
+        );
         assert!(ran.stdout().contains(&second[..7]), "{}", ran.stdout());
         let before = here(&world);
         let ran = good(world.run(["update", "--dry-run"]));
@@ -489,7 +533,9 @@ mod an_update_shows_what_changes_for_a_model {
 
     #[test]
     fn what_the_user_edited_is_merged() {
-        let text = |first: &str, last: &str| skill("pdf", PDF, &format!("{first}\n\nOne.\n\nTwo.\n\nThree.\n\n{last}"));
+        let text = |first: &str, last: &str| {
+            skill("pdf", PDF, &format!("{first}\n\nOne.\n\nTwo.\n\nThree.\n\n{last}"))
+        };
         let world = project().file("home/pack/pdf/SKILL.md", text("Begin.", "End."));
         repository(&world);
         let url = format!("file://{}", world.path("home/pack").display());
@@ -511,7 +557,12 @@ mod an_update_shows_what_changes_for_a_model {
         commit(&world, "third");
         let ran = world.run(["update", "--yes"]);
         let everywhere = [tree(&world.path("")), tree(&world.path("home"))].concat().join("\n");
-        assert!(everywhere.contains("Mine.") && everywhere.contains("Theirs."), "{}{}", ran.stdout(), ran.stderr);
+        assert!(
+            everywhere.contains("Mine.") && everywhere.contains("Theirs."),
+            "{}{}",
+            ran.stdout(),
+            ran.stderr
+        );
     }
 
     #[test]
@@ -543,19 +594,27 @@ mod only_what_was_installed_is_removed {
         let files = [read(&world, "prowess.toml"), read(&world, "prowess.lock")];
         assert!(files.iter().all(|it| !it.contains("pdf")), "{files:?}");
         good(world.run(["undo"]));
-        assert_eq!(here(&world), before);
+        let after = here(&world);
+        let lost: Vec<_> = before.iter().filter(|it| !after.contains(it)).collect();
+        let new: Vec<_> = after.iter().filter(|it| !before.contains(it)).collect();
+        assert_eq!((lost, new), (Vec::<&String>::new(), Vec::new()));
         good(world.run(["verify"]));
     }
 
     #[test]
     fn removing_from_one_client_leaves_the_others() {
         let world = project();
-        let add = ["add", "./home/pack#@pdf", "--client", "claude-code", "--client", "windsurf", "--yes"];
+        let add =
+            ["add", "./home/pack#@pdf", "--client", "claude-code", "--client", "windsurf", "--yes"];
         good(world.run(add));
         good(world.run(["remove", "pdf", "--client", "claude-code"]));
         assert!(world.path(".claude/skills/pdf").symlink_metadata().is_err());
         let windsurf = [".windsurf/skills/pdf", ".agents/skills/pdf"];
-        assert!(windsurf.iter().any(|it| world.path(it).join("SKILL.md").exists()), "{:?}", here(&world));
+        assert!(
+            windsurf.iter().any(|it| world.path(it).join("SKILL.md").exists()),
+            "{:?}",
+            here(&world)
+        );
         good(world.run(["verify"]));
     }
 
@@ -614,7 +673,7 @@ mod other_programs_are_served {
         let world = project();
         let before = here(&world);
         let script = "cat \"$PROWESS_SKILL_DIR/SKILL.md\"; echo \"$1\" > home/where; test \"$1\" = \"$PROWESS_SKILL_DIR\" && exit 7";
-        let ran = world.run(["use", "./home/pack#@tea", "--yes", "--", "sh", "-c", script, "sh", "{}"]);
+        let ran = world.run(["use", "./home/pack#@tea", "--", "sh", "-c", script, "sh", "{}"]);
         assert_eq!(ran.code, Some(7), "{}", ran.stderr);
         assert!(ran.stdout().contains("Pour. Wait."), "{}", ran.stdout());
         let folder = PathBuf::from(read(&world, "home/where").trim());
@@ -636,22 +695,40 @@ mod search_is_honest {
 
     #[test]
     fn registries_and_installed_skills_are_ranked_together() {
-        let world = project().skill_in(".claude/skills", "form-letters", "Writes form letters. Use when somebody has a letter.");
+        let world = project().skill_in(
+            ".claude/skills",
+            "form-letters",
+            "Writes form letters. Use when somebody has a letter.",
+        );
         let server = registry();
-        let ran = good(world.run(["search", "fill", "in", "PDF", "forms", "--registry", &server.url("")]));
+        let ran = good(world.run([
+            "search",
+            "fill",
+            "in",
+            "PDF",
+            "forms",
+            "--registry",
+            &server.url(""),
+        ]));
         let (remote, local) = (ran.stdout().find("pdf-forms"), ran.stdout().find("form-letters"));
         assert!(remote.is_some() && remote < local, "{}", ran.stdout());
         assert!(ran.stdout().contains("prowess add"), "{}", ran.stdout());
-        let json = good(world.run(["search", "PDF forms", "--json", "--registry", &server.url("")])).json();
+        let json =
+            good(world.run(["search", "PDF forms", "--json", "--registry", &server.url("")]))
+                .json();
         assert_eq!(json["matches"][0]["name"], "pdf-forms", "{json}");
     }
 
     #[test]
     fn an_outage_is_not_an_empty_result() {
-        let world = project().skill_in(".claude/skills", "form-letters", "Writes form letters. Use when somebody has a letter.");
+        let world = project().skill_in(
+            ".claude/skills",
+            "form-letters",
+            "Writes form letters. Use when somebody has a letter.",
+        );
         let closed = format!("http://{}", nowhere());
         let ran = world.run(["search", "form letters", "--registry", &closed]);
-        refused(&ran, 2, &["form-letters", &closed]);
+        refused(&ran, 2, &["form-letters", closed.trim_start_matches("http://")]);
         let ran = world.run(["search", "quantum chromodynamics"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stdout());
     }
@@ -664,6 +741,7 @@ mod the_cache_can_be_looked_at {
     fn its_size_is_shown_and_it_can_be_cleaned() {
         let world = project();
         let (url, _) = repository(&world);
+        good(world.run(["add", &url, "--list"]));
         good(world.run(["add", &format!("{url}#@pdf"), "--yes"]));
         let json = good(world.run(["cache", "--json"])).json();
         assert!(json["bytes"].as_u64().unwrap() > 0, "{json}");

@@ -6,9 +6,10 @@ use serde_json::{Map, Value};
 
 use super::{
     ForeignError, ForeignHash, ForeignLock, ForeignSkill, LeftOut,
-    entry::{Entry, left_out, version},
+    entry::{ForeignEntry, left_out, version},
     yaml,
 };
+use crate::source::{SourceKind, check_reference};
 
 pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     let file = yaml::read(bytes)?;
@@ -23,7 +24,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     for value in dependencies {
         let name = ["name", "virtual_path", "repo_url", "local_path"];
         let name = name.iter().find_map(|it| value.get(it)?.as_str()).unwrap_or("a dependency");
-        match Entry::new(name, value).and_then(|it| dependency(&it)) {
+        match ForeignEntry::new(name, value).and_then(|it| dependency(&it)) {
             Ok(skills) => lock.skills.extend(skills),
             Err(it) => lock.left_out.push(it),
         }
@@ -32,7 +33,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
 }
 
 /// Returns the skills of a package, each of which is in folders of its name.
-fn dependency(entry: &Entry<'_>) -> Result<Vec<ForeignSkill>, LeftOut> {
+fn dependency(entry: &ForeignEntry<'_>) -> Result<Vec<ForeignSkill>, LeftOut> {
     let place = entry.text("virtual_path").map(|it| entry.folder(it)).transpose()?;
     let commit = entry.commit("resolved_commit");
     let reference = entry.reference("resolved_tag")?.or(entry.reference("resolved_ref")?);
@@ -53,7 +54,10 @@ fn dependency(entry: &Entry<'_>) -> Result<Vec<ForeignSkill>, LeftOut> {
             (true, _) => ForeignHash::None("the lock file has no hash of its files"),
         };
         skills.push(ForeignSkill {
-            source: entry.source(&address, reference, path.as_deref().or(place.as_deref()))?,
+            source: match entry.text("source") {
+                Some("local") => entry.source(&address)?,
+                _ => entry.repository(&address, reference, place.as_deref())?,
+            },
             name,
             reference: reference.map(str::to_owned),
             commit: commit.clone(),
@@ -72,15 +76,15 @@ fn dependency(entry: &Entry<'_>) -> Result<Vec<ForeignSkill>, LeftOut> {
 
 /// Where a skill was installed.
 #[derive(Default)]
-struct Deployed {
+struct Deployment {
     folders: Vec<String>,
     /// Those of the first folder, by their paths below it.
     hashes: BTreeMap<String, String>,
 }
 
 /// Returns where each skill was installed, by name.
-fn deployed(entry: &Entry<'_>) -> Result<BTreeMap<String, Deployed>, LeftOut> {
-    let mut skills: BTreeMap<String, Deployed> = BTreeMap::new();
+fn deployed(entry: &ForeignEntry<'_>) -> Result<BTreeMap<String, Deployment>, LeftOut> {
+    let mut skills: BTreeMap<String, Deployment> = BTreeMap::new();
     let files = entry.field("deployed_files").and_then(Value::as_array).into_iter().flatten();
     for path in files.filter_map(Value::as_str) {
         let folder = match path.strip_suffix("/SKILL.md") {
@@ -120,7 +124,7 @@ fn deployed(entry: &Entry<'_>) -> Result<BTreeMap<String, Deployed>, LeftOut> {
     Ok(skills)
 }
 
-fn address(entry: &Entry<'_>) -> Result<String, LeftOut> {
+fn address(entry: &ForeignEntry<'_>) -> Result<String, LeftOut> {
     match entry.text("source") {
         Some("local") => {
             let path = entry
@@ -179,7 +183,7 @@ fn wanted(value: &Value) -> Result<ForeignSkill, LeftOut> {
             (text, path, value)
         }
     };
-    let entry = Entry::new(text, entry_value)?;
+    let entry = ForeignEntry::new(text, entry_value)?;
     if text.contains(char::is_control) {
         return Err(left_out(text, "its source has control characters"));
     }
@@ -188,15 +192,19 @@ fn wanted(value: &Value) -> Result<ForeignSkill, LeftOut> {
         None => (text, None),
     };
     let reference = entry.reference("ref")?.or(fragment).filter(|it| !it.is_empty());
-    if reference.is_some_and(|it| it.starts_with('-')) {
-        return Err(left_out(text, "its reference begins with a hyphen"));
+    if reference.is_some_and(|it| check_reference(it).is_err()) {
+        return Err(left_out(text, "its reference is not a branch, tag or commit"));
     }
     let path = path.map(|it| entry.folder(it)).transpose()?;
     // A host without a scheme is one of apm's spellings.
     let first = address.split('/').next().unwrap_or_default();
     let is_host = first.contains('.') && !first.starts_with('.') && !address.contains(':');
     let address = if is_host { format!("https://{address}") } else { address.to_owned() };
-    let source = entry.source(&address, reference, path.as_deref())?;
+    let mut source = entry.source(&address)?;
+    if let SourceKind::Git(git) = &source.kind {
+        let folder = path.as_deref().or(git.path.as_deref());
+        source = entry.repository(&git.url, reference, folder)?;
+    }
     let last = path.as_deref().unwrap_or(&address).trim_end_matches('/').rsplit('/').next();
     let name = last.unwrap_or_default().trim_end_matches(".git");
     Ok(ForeignSkill {

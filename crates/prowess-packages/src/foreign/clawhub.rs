@@ -4,7 +4,7 @@ use url::Url;
 
 use super::{
     ForeignError, ForeignHash, ForeignLock, ForeignSkill, LeftOut,
-    entry::{Entry, is_commit, json, left_out, map, version},
+    entry::{ForeignEntry, is_commit, json, left_out, map, version},
 };
 use crate::source::{SkillSource, SourceKind};
 
@@ -16,7 +16,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     version(&file, "version", &["1"])?;
     let mut lock = ForeignLock::default();
     for (key, value) in map(&file, "skills")? {
-        match Entry::new(key, value).and_then(|it| skill(&it, key, "version", None)) {
+        match ForeignEntry::new(key, value).and_then(|it| skill(&it, key, "version", None)) {
             Ok(skill) => lock.skills.push(skill),
             Err(it) => lock.left_out.push(it),
         }
@@ -31,7 +31,7 @@ pub(super) fn read_origin(
 ) -> Result<Result<ForeignSkill, LeftOut>, ForeignError> {
     let file = json(bytes)?;
     version(&file, "version", &["1"])?;
-    Ok(Entry::new(name, &file).and_then(|entry| {
+    Ok(ForeignEntry::new(name, &file).and_then(|entry| {
         let slug = entry.text("slug").ok_or_else(|| left_out(name, "its record has no slug"))?;
         let registry = entry.text("registry");
         let mut skill = skill(&entry, slug, "installedVersion", registry)?;
@@ -44,7 +44,7 @@ pub(super) fn read_origin(
 }
 
 fn skill(
-    entry: &Entry<'_>,
+    entry: &ForeignEntry<'_>,
     key: &str,
     version: &str,
     registry: Option<&str>,
@@ -99,7 +99,11 @@ fn skill(
     })
 }
 
-fn on_github(entry: &Entry<'_>, key: &str, version: Option<&str>) -> Result<ForeignSkill, LeftOut> {
+fn on_github(
+    entry: &ForeignEntry<'_>,
+    key: &str,
+    version: Option<&str>,
+) -> Result<ForeignSkill, LeftOut> {
     let from_key = key.strip_prefix("skills-sh:").and_then(|it| it.rsplit_once('/'));
     let name = from_key.map_or(key, |it| it.1);
     let repository = entry.text("sourceRepository").or(from_key.map(|it| it.0));
@@ -111,7 +115,7 @@ fn on_github(entry: &Entry<'_>, key: &str, version: Option<&str>) -> Result<Fore
     };
     let path = entry.text("sourcePath").map(|it| entry.folder(it)).transpose()?;
     let commit = version.filter(|it| is_commit(it)).map(str::to_lowercase);
-    let source = entry.source(&address, None, path.as_deref())?;
+    let source = entry.repository(&address, None, path.as_deref())?;
     Ok(ForeignSkill {
         name: name.to_owned(),
         source,

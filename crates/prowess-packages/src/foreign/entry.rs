@@ -4,7 +4,9 @@ use prowess::CLIENTS;
 use serde_json::{Map, Value};
 
 use super::{ForeignError, LeftOut};
-use crate::source::{SkillSource, SourceKind};
+use crate::source::{
+    GitSource, SkillSource, SourceKind, SourceSyntaxError, check_reference, relative_path,
+};
 
 /// The most characters of a text that is shown.
 const MAX_SHOWN: usize = 200;
@@ -12,12 +14,12 @@ const MAX_SHOWN: usize = 200;
 const MAX_TEXT: usize = 4096;
 
 /// An entry of a lock file.
-pub(super) struct Entry<'j> {
+pub(super) struct ForeignEntry<'j> {
     pub(super) name: &'j str,
     fields: &'j Map<String, Value>,
 }
 
-impl<'j> Entry<'j> {
+impl<'j> ForeignEntry<'j> {
     /// Returns an entry if it is a map.
     pub(super) fn new(name: &'j str, value: &'j Value) -> Result<Self, LeftOut> {
         let fields = value.as_object().ok_or_else(|| left_out(name, "its entry is not a map"))?;
@@ -36,34 +38,45 @@ impl<'j> Entry<'j> {
         self.fields.get(key)
     }
 
-    /// Returns a source, with a reference and a folder if it is a repository.
-    pub(super) fn source(
+    /// Returns a source.
+    pub(super) fn source(&self, text: &str) -> Result<SkillSource, LeftOut> {
+        let source: SkillSource =
+            text.parse().map_err(|it: SourceSyntaxError| left_out(self.name, &it.to_string()))?;
+        self.readable(SkillSource { skills: Vec::new(), ..source })
+    }
+
+    /// Returns a repository, or the folder of it on this machine, with what is asked for of it.
+    pub(super) fn repository(
         &self,
-        text: &str,
+        url: &str,
         reference: Option<&str>,
         path: Option<&str>,
     ) -> Result<SkillSource, LeftOut> {
-        let mut source: SkillSource =
-            text.parse().map_err(|error: crate::source::SourceSyntaxError| {
-                left_out(self.name, &error.to_string())
-            })?;
-        if let SourceKind::Git(git) = &mut source.kind {
-            if let Some(reference) = reference {
-                git.reference = Some(reference.to_owned());
+        let git = GitSource::from_url(url).map_err(|it| left_out(self.name, &it.to_string()))?;
+        let git = GitSource {
+            reference: reference.map(str::to_owned).or(git.reference),
+            path: path.filter(|it| !it.is_empty()).map(str::to_owned).or(git.path),
+            url: git.url,
+        };
+        self.readable(SkillSource { kind: SourceKind::Git(git), skills: Vec::new() })
+    }
+
+    /// Fails if a source that was put together is none that a user could write.
+    fn readable(&self, source: SkillSource) -> Result<SkillSource, LeftOut> {
+        match source.to_string().parse::<SkillSource>() {
+            Ok(read) if read == source => Ok(source),
+            Ok(_) => {
+                Err(left_out(self.name, "its source cannot be written such that it reads the same"))
             }
-            if let Some(path) = path.filter(|it| !it.is_empty()) {
-                git.path = Some(path.to_owned());
-            }
+            Err(error) => Err(left_out(self.name, &error.to_string())),
         }
-        source.skills.clear();
-        Ok(source)
     }
 
     /// Returns a reference that git does not take for an option.
     pub(super) fn reference(&self, key: &str) -> Result<Option<&'j str>, LeftOut> {
         match self.text(key) {
-            Some(text) if text.starts_with('-') => {
-                Err(left_out(self.name, "its reference begins with a hyphen"))
+            Some(text) if check_reference(text).is_err() => {
+                Err(left_out(self.name, "its reference is not a branch, tag or commit"))
             }
             text => Ok(text),
         }
@@ -71,13 +84,9 @@ impl<'j> Entry<'j> {
 
     /// Returns a folder below the source.
     pub(super) fn folder(&self, path: &str) -> Result<String, LeftOut> {
-        let path = path.trim_matches('/');
-        let parts: Vec<&str> = path.split('/').filter(|it| *it != ".").collect();
-        let leads_away = parts.iter().any(|it| *it == ".." || it.contains(['\\', ':']));
-        match leads_away && !path.is_empty() {
-            true => Err(left_out(self.name, "its path leads out of the source")),
-            false => Ok(parts.join("/")),
-        }
+        let path = relative_path(path.split('/'))
+            .map_err(|_| left_out(self.name, "its path leads out of the source"))?;
+        Ok(path.unwrap_or_default())
     }
 
     /// Returns the folder of a `SKILL.md`.

@@ -27,7 +27,7 @@ pub struct ExportedSkill<'a> {
 /// A file of another package manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Exported {
+pub struct ExportedFile {
     /// The text of the file.
     pub text: String,
     /// The skills that the file cannot have.
@@ -42,7 +42,7 @@ impl<'a> ExportedSkill<'a> {
 }
 
 /// Returns a `skills-lock.json`, version 1, which `npx skills` can install from.
-pub fn export_skills_lock(skills: &[ExportedSkill<'_>]) -> Result<Exported, HashError> {
+pub fn export_skills_lock(skills: &[ExportedSkill<'_>]) -> Result<ExportedFile, HashError> {
     let mut entries: Vec<(&str, Value)> = Vec::new();
     let mut left_out_skills = Vec::new();
     for ExportedSkill { skill, folder } in skills {
@@ -68,7 +68,7 @@ pub fn export_skills_lock(skills: &[ExportedSkill<'_>]) -> Result<Exported, Hash
     let skills: Map<String, Value> =
         entries.into_iter().map(|it| (it.0.to_owned(), it.1)).collect();
     let text = format!("{:#}\n", json!({ "version": 1, "skills": skills }));
-    Ok(Exported { text, left_out: left_out_skills })
+    Ok(ExportedFile { text, left_out: left_out_skills })
 }
 
 fn skills_lock_source(skill: &LockedSkill) -> Result<Map<String, Value>, &'static str> {
@@ -129,7 +129,7 @@ fn skills_lock_source(skill: &LockedSkill) -> Result<Map<String, Value>, &'stati
 }
 
 /// Returns an `apm.lock.yaml`, version 1.
-pub fn export_apm_lock(skills: &[ExportedSkill<'_>]) -> Result<Exported, HashError> {
+pub fn export_apm_lock(skills: &[ExportedSkill<'_>]) -> Result<ExportedFile, HashError> {
     let mut entries = Vec::new();
     let mut left_out_skills = Vec::new();
     for ExportedSkill { skill, folder } in skills {
@@ -164,7 +164,7 @@ pub fn export_apm_lock(skills: &[ExportedSkill<'_>]) -> Result<Exported, HashErr
         }
     }
     let text = yaml::write(&json!({ "lockfile_version": "1", "dependencies": entries }));
-    Ok(Exported { text, left_out: left_out_skills })
+    Ok(ExportedFile { text, left_out: left_out_skills })
 }
 
 fn apm_entry(skill: &LockedSkill) -> Result<Map<String, Value>, &'static str> {
@@ -192,13 +192,13 @@ fn apm_entry(skill: &LockedSkill) -> Result<Map<String, Value>, &'static str> {
 }
 
 /// Returns an `apm.yml` that asks for the same skills.
-pub fn export_apm_manifest(project: &str, skills: &[ExportedSkill<'_>]) -> Exported {
+pub fn export_apm_manifest(project: &str, skills: &[ExportedSkill<'_>]) -> ExportedFile {
     let mut wanted: Vec<Value> = Vec::new();
     let mut left_out_skills = Vec::new();
     for ExportedSkill { skill, .. } in skills {
         match &skill.source.kind {
             SourceKind::Git(git) if !is_on_this_machine(&git.url) => {
-                wanted.push(apm_dependency(git, &skill.path))
+                wanted.push(apm_dependency(git, &skill.path));
             }
             SourceKind::Folder(path) if path.to_str().is_some() => {
                 wanted.push(json!({ "path": path.to_string_lossy().replace('\\', "/") }));
@@ -212,7 +212,7 @@ pub fn export_apm_manifest(project: &str, skills: &[ExportedSkill<'_>]) -> Expor
         "version": "1.0.0",
         "dependencies": { "apm": wanted },
     }));
-    Exported { text, left_out: left_out_skills }
+    ExportedFile { text, left_out: left_out_skills }
 }
 
 fn apm_dependency(git: &GitSource, path: &str) -> Value {

@@ -58,7 +58,7 @@ pub enum HashError {
 }
 
 /// A file or link of a folder.
-struct Entry {
+struct FolderFile {
     /// The path below the folder, with `/`.
     path: String,
     at: PathBuf,
@@ -226,12 +226,12 @@ fn well_known(folder: &Path, said: &str) -> Result<bool, HashError> {
 /// Returns the SHA-1 of the tree that git would make of a folder.
 fn git_tree(folder: &Path) -> Result<String, HashError> {
     let files = walk(folder, &|name, is_folder| is_folder && name == ".git")?;
-    let entries: Vec<(&str, &Entry)> = files.iter().map(|it| (&*it.path, it)).collect();
+    let entries: Vec<(&str, &FolderFile)> = files.iter().map(|it| (&*it.path, it)).collect();
     tree(&entries).map(|it| hex(&it))
 }
 
 /// Returns the tree of the entries of one folder, whose paths are in byte order.
-fn tree(entries: &[(&str, &Entry)]) -> Result<[u8; 20], HashError> {
+fn tree(entries: &[(&str, &FolderFile)]) -> Result<[u8; 20], HashError> {
     // Git sorts a folder as if its name ended with a slash.
     let mut lines: Vec<(String, Vec<u8>)> = Vec::new();
     let mut rest = entries;
@@ -253,7 +253,7 @@ fn tree(entries: &[(&str, &Entry)]) -> Result<[u8; 20], HashError> {
         };
         let prefix = format!("{name}/");
         let count = rest.iter().take_while(|it| it.0.starts_with(&prefix)).count();
-        let below: Vec<(&str, &Entry)> =
+        let below: Vec<(&str, &FolderFile)> =
             rest[..count].iter().map(|it| (&it.0[prefix.len()..], it.1)).collect();
         let line = [format!("40000 {name}\0").as_bytes(), &tree(&below)?].concat();
         lines.push((prefix, line));
@@ -288,7 +288,7 @@ fn git_tree_differs(folder: &Path) -> HashCheck {
 }
 
 /// Returns the files and links of a folder, in the byte order of their paths.
-fn walk(folder: &Path, skips: &dyn Fn(&str, bool) -> bool) -> Result<Vec<Entry>, HashError> {
+fn walk(folder: &Path, skips: &dyn Fn(&str, bool) -> bool) -> Result<Vec<FolderFile>, HashError> {
     let mut entries = Vec::new();
     let mut bytes = 0_u64;
     let mut folders = vec![(folder.to_owned(), String::new(), 0)];
@@ -312,7 +312,7 @@ fn walk(folder: &Path, skips: &dyn Fn(&str, bool) -> bool) -> Result<Vec<Entry>,
                 folders.push((at, path + "/", depth + 1));
             } else if metadata.is_file() || metadata.is_symlink() {
                 bytes = bytes.saturating_add(metadata.len());
-                entries.push(Entry { path, at, metadata });
+                entries.push(FolderFile { path, at, metadata });
             }
             if entries.len() + folders.len() > MAX_FILES {
                 return Err(HashError::TooLarge { limit: format!("{MAX_FILES} files") });
@@ -326,7 +326,7 @@ fn walk(folder: &Path, skips: &dyn Fn(&str, bool) -> bool) -> Result<Vec<Entry>,
     Ok(entries)
 }
 
-fn sort_by_locale(files: &mut [Entry]) -> Result<(), HashError> {
+fn sort_by_locale(files: &mut [FolderFile]) -> Result<(), HashError> {
     // One file alone has no order.
     if let Some(file) = files.iter().find(|it| !is_known(&it.path)).filter(|_| files.len() > 1) {
         return Err(HashError::Order { path: file.path.clone() });
@@ -335,7 +335,7 @@ fn sort_by_locale(files: &mut [Entry]) -> Result<(), HashError> {
     Ok(())
 }
 
-impl Entry {
+impl FolderFile {
     /// Passes on the bytes of a file, as many as it had when it was found.
     fn feed(&self, take: &mut dyn FnMut(&[u8])) -> Result<u64, HashError> {
         let failed = |source| HashError::Read { path: self.at.clone(), source };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     ForeignError, ForeignHash, ForeignSkill, LeftOut, clawhub,
-    entry::{Entry, json, left_out},
+    entry::{ForeignEntry, json, left_out},
 };
 
 /// The most bytes of a record.
@@ -30,7 +30,7 @@ pub fn read_origin(folder: &Path) -> Result<Option<Result<ForeignSkill, LeftOut>
     }
     if let Some(bytes) = contents(&folder.join(".openskills.json"), MAX_RECORD)? {
         let file = json(&bytes)?;
-        return Ok(Some(Entry::new(name, &file).and_then(|it| openskills(&it))));
+        return Ok(Some(ForeignEntry::new(name, &file).and_then(|it| openskills(&it))));
     }
     let Some(bytes) = contents(&folder.join("SKILL.md"), MAX_DOCUMENT)? else { return Ok(None) };
     let Ok(frontmatter) = prowess::frontmatter_json(&bytes) else { return Ok(None) };
@@ -41,25 +41,34 @@ pub fn read_origin(folder: &Path) -> Result<Option<Result<ForeignSkill, LeftOut>
         return Ok(None);
     }
     let name = frontmatter.get("name").and_then(Value::as_str).unwrap_or(name);
-    Ok(Some(Entry::new(name, metadata).and_then(|it| gh_skill(&it))))
+    Ok(Some(ForeignEntry::new(name, metadata).and_then(|it| gh_skill(&it))))
 }
 
-fn openskills(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
+fn openskills(entry: &ForeignEntry<'_>) -> Result<ForeignSkill, LeftOut> {
     let path = entry.text("subpath").map(|it| entry.folder(it)).transpose()?;
-    let (address, unpinned) = match entry.text("sourceType") {
+    let (address, is_local, unpinned) = match entry.text("sourceType") {
         Some("git" | "github") => {
             let address = entry.text("repoUrl").or(entry.text("source"));
-            (address, "the record has no commit")
+            (address, false, "the record has no commit")
         }
-        Some("local") => {
-            (entry.text("localPath").or(entry.text("source")), "it is a folder of this machine")
-        }
+        Some("local") => (
+            entry.text("localPath").or(entry.text("source")),
+            true,
+            "it is a folder of this machine",
+        ),
         _ => return Err(left_out(entry.name, "its type of source is not known")),
     };
     let address = address.ok_or_else(|| left_out(entry.name, "its record has no source"))?;
     Ok(ForeignSkill {
         name: entry.name.to_owned(),
-        source: entry.source(address, None, path.as_deref())?,
+        source: match is_local {
+            true => entry.source(address)?,
+            // What is not a URL is a spelling that both programs share.
+            false if !address.contains(':') => {
+                entry.repository(&format!("https://github.com/{address}"), None, path.as_deref())?
+            }
+            false => entry.repository(address, None, path.as_deref())?,
+        },
         reference: None,
         commit: None,
         version: None,
@@ -70,7 +79,7 @@ fn openskills(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
     })
 }
 
-fn gh_skill(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
+fn gh_skill(entry: &ForeignEntry<'_>) -> Result<ForeignSkill, LeftOut> {
     let path = entry.text("github-path").map(|it| entry.folder(it)).transpose()?;
     let is_local = entry.text("github-repo").is_none();
     let address = entry.text("github-repo").or(entry.text("local-path"));
@@ -88,7 +97,10 @@ fn gh_skill(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
         (None, true) => Some("it is a folder of this machine"),
         (None, false) => Some("the frontmatter has no commit"),
     };
-    let source = entry.source(address, pinned.or(short), path.as_deref())?;
+    let source = match is_local {
+        true => entry.source(address)?,
+        false => entry.repository(address, pinned.or(short), path.as_deref())?,
+    };
     Ok(ForeignSkill {
         name: entry.name.to_owned(),
         source,

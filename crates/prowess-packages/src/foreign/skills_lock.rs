@@ -2,7 +2,7 @@
 
 use super::{
     ForeignError, ForeignHash, ForeignLock, ForeignSkill, LeftOut,
-    entry::{Entry, folder_name, folders, is_commit, json, left_out, map, version},
+    entry::{ForeignEntry, folder_name, folders, is_commit, json, left_out, map, version},
 };
 
 /// Why a skill without a commit is not pinned.
@@ -13,7 +13,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     version(&file, "version", &["1"])?;
     let mut lock = ForeignLock::default();
     for (name, value) in map(&file, "skills")? {
-        match Entry::new(name, value).and_then(|it| skill(&it)) {
+        match ForeignEntry::new(name, value).and_then(|it| skill(&it)) {
             Ok(skill) => lock.skills.push(skill),
             Err(it) => lock.left_out.push(it),
         }
@@ -21,7 +21,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     Ok(lock)
 }
 
-fn skill(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
+fn skill(entry: &ForeignEntry<'_>) -> Result<ForeignSkill, LeftOut> {
     let name = entry.name;
     let kind = entry.text("sourceType").unwrap_or_default();
     let reference = entry.reference("ref")?;
@@ -56,7 +56,7 @@ fn skill(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
 
 /// Returns the source of an entry, which both lock files of `npx skills` write in the same way.
 pub(super) fn source(
-    entry: &Entry<'_>,
+    entry: &ForeignEntry<'_>,
     kind: &str,
     reference: Option<&str>,
     path: Option<&str>,
@@ -64,32 +64,28 @@ pub(super) fn source(
     let text =
         entry.text("source").ok_or_else(|| left_out(entry.name, "its entry has no source"))?;
     let url = entry.text("sourceUrl");
-    let text = match kind {
+    match kind {
         "github" if !text.contains(':') => {
-            format!("https://github.com/{}", text.trim_end_matches(".git"))
+            let url = format!("https://github.com/{}", text.trim_end_matches(".git"));
+            entry.repository(&url, reference, path)
         }
         "github" | "git" | "gitlab" => {
             let text = url.unwrap_or(text);
             // The program itself cannot restore a shorthand of another host.
             if kind != "github" && !text.contains(':') {
-                return Err(left_out(
-                    entry.name,
-                    "its entry does not say on which host the repository is",
-                ));
+                let reason = "its entry does not say on which host the repository is";
+                return Err(left_out(entry.name, reason));
             }
-            text.to_owned()
+            entry.repository(text, reference, path)
         }
-        "well-known" => url.map_or_else(|| format!("https://{text}"), str::to_owned),
-        "local" => match text.starts_with(['.', '/']) || text.contains(":\\") {
-            true => text.to_owned(),
-            false => format!("./{text}"),
-        },
-        "node_modules" => format!("npm:{text}"),
+        "well-known" => entry.source(&url.map_or_else(|| format!("https://{text}"), str::to_owned)),
+        "local" if text.starts_with(['.', '/']) || text.contains(":\\") => entry.source(text),
+        "local" => entry.source(&format!("./{text}")),
+        "node_modules" => entry.source(&format!("npm:{text}")),
         other => {
             let reason =
                 format!("its type of source, `{}`, is not known", left_out(other, "").name);
-            return Err(left_out(entry.name, &reason));
+            Err(left_out(entry.name, &reason))
         }
-    };
-    entry.source(&text, reference, path)
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     ForeignError, ForeignHash, ForeignLock, ForeignSkill, LeftOut,
-    entry::{Entry, folder_name, folders, is_commit, json, map, version},
+    entry::{ForeignEntry, folder_name, folders, is_commit, json, map, version},
     skills_lock::source,
 };
 
@@ -11,7 +11,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     version(&file, "version", &["3"])?;
     let mut lock = ForeignLock::default();
     for (name, value) in map(&file, "skills")? {
-        match Entry::new(name, value).and_then(|it| skill(&it)) {
+        match ForeignEntry::new(name, value).and_then(|it| skill(&it)) {
             Ok(skill) => lock.skills.push(skill),
             Err(it) => lock.left_out.push(it),
         }
@@ -19,7 +19,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     Ok(lock)
 }
 
-fn skill(entry: &Entry<'_>) -> Result<ForeignSkill, LeftOut> {
+fn skill(entry: &ForeignEntry<'_>) -> Result<ForeignSkill, LeftOut> {
     // With a namespace, the skill is in a folder of that.
     let (namespace, name) = match entry.name.rsplit_once('/') {
         Some((namespace, name)) => (Some(namespace), name),

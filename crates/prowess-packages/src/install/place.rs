@@ -88,11 +88,14 @@ impl InstallPlace {
         Some((shown, path))
     }
 
+    /// Returns every directory that a client reads here, by its path in the lock.
+    pub fn directories(&self) -> BTreeMap<String, PathBuf> {
+        CLIENTS.iter().flat_map(|it| it.spots).filter_map(|it| self.directory(it)).collect()
+    }
+
     /// Prepares to find the folders of many targets.
     pub(super) fn locator(&self) -> Locator<'_> {
-        let directories = CLIENTS.iter().flat_map(|it| it.spots);
-        let directories = directories.filter_map(|it| self.directory(it)).collect();
-        Locator { place: self, directories, resolved: BTreeMap::new() }
+        Locator { place: self, directories: self.directories(), resolved: BTreeMap::new() }
     }
 
     /// Resolves the links of a directory that may not exist yet. In a project, none may lead out.

@@ -6,8 +6,13 @@ use prowess::is_plain_name;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::{InstallTarget, LockError, LockedSkill};
-use crate::{digest::ContentDigest, source::SkillSource};
+use crate::{
+    digest::ContentDigest,
+    source::{SkillSource, check_reference},
+};
 
+/// Why two targets cannot be there at once.
+const INSIDE: &str = "overlaps with the folder of another target";
 /// The most files of a skill.
 pub(super) const MAX_FILES: usize = 50_000;
 /// The most targets of a skill.
@@ -39,12 +44,11 @@ pub(super) fn skill(skill: &LockedSkill) -> Result<(), LockError> {
         text_of(name, "the client", client)?;
     }
     // Git takes what begins with a hyphen as an option.
-    for (field, text) in
-        [("the URL", Some(&skill.url)), ("the reference", skill.reference.as_ref())]
-    {
-        if let Some(text) = text.filter(|it| it.starts_with('-')) {
-            return Err(value(name, field, text, "begins with a hyphen"));
-        }
+    if skill.url.starts_with('-') {
+        return Err(value(name, "the URL", &skill.url, "begins with a hyphen"));
+    }
+    if let Some(reference) = skill.reference.as_ref().filter(|it| check_reference(it).is_err()) {
+        return Err(value(name, "the reference", reference, "is not a branch, tag or commit"));
     }
     if let Some(commit) = &skill.commit {
         let is_hex = commit.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it));
@@ -85,14 +89,40 @@ pub(super) fn targets<'s>(skills: impl Iterator<Item = &'s LockedSkill>) -> Resu
     // What is inside of a folder, or the same, follows it.
     for pair in folders.windows(2) {
         if pair[1].0.starts_with(&pair[0].0) {
-            return Err(path(
-                pair[1].1,
-                pair[1].2,
-                "is the folder of another target, or inside of it",
-            ));
+            return Err(path(pair[1].1, pair[1].2, INSIDE));
         }
     }
     Ok(())
+}
+
+/// Fails if a target of a skill is the same folder as another, or one is inside of the other.
+pub(super) fn targets_among<'s>(
+    skill: &LockedSkill,
+    others: impl Iterator<Item = &'s LockedSkill>,
+) -> Result<(), LockError> {
+    targets([skill].into_iter())?;
+    for other in others.flat_map(|it| &it.targets) {
+        let own = skill.targets.iter().find(|it| overlap(&it.path, &other.path));
+        if let Some(own) = own {
+            return Err(path(&skill.name, &own.path, INSIDE));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two paths are the same folder, or one is inside of the other.
+fn overlap(one: &str, other: &str) -> bool {
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    if short.is_ascii() && long.is_ascii() {
+        let (short, long) = (short.as_bytes(), long.as_bytes());
+        // Their last letters differ sooner than their first ones.
+        return matches!(long.get(short.len()), None | Some(b'/'))
+            && short.last().map(u8::to_ascii_lowercase)
+                == short.len().checked_sub(1).map(|it| long[it].to_ascii_lowercase())
+            && long[..short.len()].eq_ignore_ascii_case(short);
+    }
+    let (short, long) = (folded(short) + "/", folded(long) + "/");
+    short.starts_with(&long) || long.starts_with(&short)
 }
 
 fn files(skill: &LockedSkill) -> Result<(), LockError> {

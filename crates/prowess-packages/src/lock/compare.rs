@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Lock, LockedSkill};
-use crate::manifest::{Manifest, WantedSkill};
+use crate::manifest::{PackageManifest, WantedSkill};
 
 /// A difference between a lock and a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl fmt::Display for LockDifference {
     }
 }
 
-pub(super) fn differences(lock: &Lock, manifest: &Manifest) -> Vec<LockDifference> {
+pub(super) fn differences(lock: &Lock, manifest: &PackageManifest) -> Vec<LockDifference> {
     let mut differences = Vec::new();
     for wanted in manifest.wanted() {
         match lock.get(&wanted.name) {
@@ -127,7 +127,7 @@ pub(super) fn differences(lock: &Lock, manifest: &Manifest) -> Vec<LockDifferenc
 fn compare(
     locked: &LockedSkill,
     wanted: &WantedSkill,
-    manifest: &Manifest,
+    manifest: &PackageManifest,
     out: &mut Vec<LockDifference>,
 ) {
     let name = &wanted.name;

@@ -2,10 +2,12 @@
 
 use toml_edit::{Document, Item, TableLike, Value};
 
-use super::{InstallTarget, Lock, LockError, LockedSkill, TargetForm, VERSION, check, write};
+use super::{
+    InstallTarget, Lock, LockError, LockedSkill, TargetForm, VERSION, check, plain, write,
+};
 use crate::{
     digest::TreeFile,
-    manifest::{MAX_FILE, MAX_SKILLS, position},
+    manifest::{MAX_FILE, MAX_SKILLS, conflict, position},
     source::SkillSource,
 };
 
@@ -16,6 +18,26 @@ pub(super) fn read(text: &str) -> Result<Lock, LockError> {
     if text.len() > MAX_FILE {
         return Err(LockError::too_long());
     }
+    // What is wrong is found with its line by the reader of TOML.
+    match plain::read(text).and_then(|it| checked(it).ok()) {
+        Some(lock) => Ok(lock),
+        None => read_toml(text),
+    }
+}
+
+/// Returns the lock of skills in any order, without unknown fields, if nothing is wrong with them.
+pub(super) fn checked(mut skills: Vec<LockedSkill>) -> Result<Lock, LockError> {
+    skills.iter().try_for_each(check::skill)?;
+    skills.sort_by(|a, b| a.name.cmp(&b.name));
+    if let Some(pair) = skills.windows(2).find(|it| it[0].name == it[1].name) {
+        return Err(LockError::Duplicate { line: 0, name: pair[0].name.clone() });
+    }
+    check::targets(skills.iter())?;
+    Ok(Lock { skills, unknown: Vec::new() })
+}
+
+/// Reads a lock file in any form of TOML.
+pub(super) fn read_toml(text: &str) -> Result<Lock, LockError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if let Some((first, last)) = conflict(text) {
         return Err(LockError::Conflict { first, last });
@@ -63,16 +85,6 @@ pub(super) fn read(text: &str) -> Result<Lock, LockError> {
     }
     check::targets(lock.skills.iter())?;
     Ok(lock)
-}
-
-/// Returns the first and the last line with a marker of a merge conflict.
-fn conflict(text: &str) -> Option<(usize, usize)> {
-    // A line of a lock never begins with these.
-    let markers = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
-    let is_marker = |it: &&str| markers.iter().any(|marker| it.starts_with(marker));
-    let mut lines = text.lines().enumerate().filter(|it| is_marker(&it.1)).map(|it| it.0 + 1);
-    let first = lines.next()?;
-    Some((first, lines.last().unwrap_or(first)))
 }
 
 fn line_starts(text: &str) -> Vec<usize> {

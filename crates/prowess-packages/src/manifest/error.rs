@@ -15,6 +15,14 @@ pub enum ManifestError {
         /// The limit, such as `100000 skills`.
         limit: String,
     },
+    /// A merge has left both sides in it.
+    #[error("lines {first} to {last} have an unresolved merge conflict")]
+    Conflict {
+        /// The first line with a marker, counted from 1.
+        first: usize,
+        /// The last line with a marker.
+        last: usize,
+    },
     /// It is not TOML.
     #[error("line {line}, column {column}: {message}")]
     Syntax {
@@ -105,6 +113,7 @@ impl ManifestError {
             | Self::Name { line, column, .. }
             | Self::Collision { line, column, .. }
             | Self::Source { line, column, .. } => Some((*line, *column)).filter(|it| it.0 > 0),
+            Self::Conflict { first, .. } => Some((*first, 1)),
             Self::TooLarge { .. } | Self::NotEdited { .. } => None,
         }
     }
@@ -113,6 +122,9 @@ impl ManifestError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::TooLarge { .. } => "keep the skills of several projects in several manifests".to_owned(),
+            Self::Conflict { .. } => {
+                "keep the lines of both sides that you want, and remove the markers".to_owned()
+            }
             Self::Syntax { .. } => return None,
             Self::Type { key, .. } => match key.as_str() {
                 "skills" => "write `[skills]`, and a line such as `pdf = \"anthropics/skills\"` below it".to_owned(),

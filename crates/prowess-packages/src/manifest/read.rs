@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{
     Contents, MAX_FILE, MAX_SKILLS, ManifestError, ManifestNote, PackageSettings, SignerPolicy,
-    WantedSkill, position, settings::duration,
+    WantedSkill, conflict, position, settings::duration,
 };
 use crate::source::SkillSource;
 
@@ -28,6 +28,9 @@ pub(super) fn read(text: &str) -> (Contents, Vec<ManifestError>) {
     let document = match Document::parse(text) {
         Ok(document) => document,
         Err(error) => {
+            if let Some((first, last)) = conflict(text) {
+                return (Contents::default(), vec![ManifestError::Conflict { first, last }]);
+            }
             let (line, column) = position(text, error.span().map_or(0, |it| it.start));
             let message = error.message().trim().replace('\n', ", ");
             let error = ManifestError::Syntax { line, column, message };

@@ -102,43 +102,32 @@ impl Fragment {
 
 /// Reads a path that begins like one.
 fn local(text: &str) -> Result<Option<SkillSource>, Refusal> {
+    let (path, skills) = match text.rsplit_once("#@") {
+        Some((path, skills)) => (path, Some(skills)),
+        None => (text, None),
+    };
     let is_drive =
-        matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
-    let is_dotted =
-        |it: &str| matches!(it, "." | "..") || it.starts_with("./") || it.starts_with("../");
+        matches!(path.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
+    let is_dotted = matches!(path, "." | "..") || path.starts_with("./") || path.starts_with("../");
     // Windows writes it with backslashes, but it is to be read everywhere.
-    let is_backward =
-        text.starts_with(".\\") || text.starts_with("..\\") || text.starts_with("~\\");
-    if text.starts_with("\\\\") || text.starts_with("//") {
+    let is_backward = [".\\", "..\\", "~\\"].iter().any(|it| path.starts_with(it));
+    if path.starts_with("\\\\") || path.starts_with("//") {
         return Err(Refusal::new(
             "folders of other machines are not opened",
             "copy it to this machine, or map it to a drive",
         ));
     }
-    let is_home = text == "~" || text.starts_with("~/");
-    if text.starts_with('~') && !is_home && !is_backward {
+    let is_home = path == "~" || path.starts_with("~/");
+    if path.starts_with('~') && !is_home && !is_backward {
         return Err(Refusal::new(
             "only `~/` stands for a home directory",
             "write the whole path of the folder",
         ));
     }
-    let choice = |it: &str| {
-        it.starts_with(['.', '~'])
-            && it.split("#@").next().is_some_and(|it| matches!(it, "." | ".." | "~"))
-    };
-    let is_local = text.starts_with('/')
-        || is_drive
-        || is_dotted(text)
-        || is_backward
-        || is_home
-        || choice(text);
-    if !is_local {
+    if !(path.starts_with('/') || is_drive || is_dotted || is_backward || is_home) {
         return Ok(None);
     }
-    let (path, skills) = match text.rsplit_once("#@") {
-        Some((path, skills)) => (path, names(skills, true)?),
-        None => (text, Vec::new()),
-    };
+    let skills = skills.map(|it| names(it, true)).transpose()?.unwrap_or_default();
     let path = if is_backward { path.replace('\\', "/") } else { path.to_owned() };
     let path = if is_drive { path } else { tidy(&path) };
     let kind = match page::is_download(&path) && !path.ends_with(['/', '\\']) {
@@ -159,7 +148,8 @@ fn tidy(path: &str) -> String {
         }
     }
     // A folder may be called like an archive.
-    let is_folder = path.ends_with('/') && page::is_download(path.trim_end_matches('/'));
+    let is_folder = (path.ends_with('/') || path.ends_with("/."))
+        && names.last().is_some_and(|it| page::is_download(it) || it.trim_end() != *it);
     let root = if is_absolute { "/" } else { "" };
     let end = if is_folder { "/" } else { "" };
     let tidy = format!("{root}{}{end}", names.join("/"));
@@ -222,7 +212,15 @@ fn by_scheme(
                     format!("write `clawhub+{scheme}://{}/name`", without_slash(rest)),
                 )
             })?;
-            let registry = web_url(&format!("{scheme}://{registry}"))?;
+            let mut registry = web_url(&format!("{scheme}://{registry}"))?;
+            let path = without_slash(registry.path()).to_owned();
+            registry.set_path(&path);
+            if registry.query().is_some() || registry.path().contains("//") {
+                return Err(Refusal::new(
+                    "the URL of a registry has neither `?` nor `//`",
+                    format!("write `clawhub+{scheme}://host/name`"),
+                ));
+            }
             without_reference(clawhub(Some(registry), skill)?, fragment)
         }
         "ssh" | "git+ssh" | "ssh+git" => ssh(&format!("ssh://{rest}"), fragment),
@@ -289,7 +287,8 @@ pub(super) fn web_url(text: &str) -> Result<Url, Refusal> {
         let _ = (url.set_username(""), url.set_password(None));
         without_secrets(url.as_str())
     };
-    if url.host_str().is_none_or(str::is_empty) {
+    let is_host = |it: &str| !it.is_empty() && !it.starts_with('.') && !it.contains("..");
+    if !url.host_str().is_some_and(is_host) {
         return Err(Refusal::new("the URL has no host", "write `https://host/path`"));
     }
     let is_azure = url.host_str().map(KnownHost::of) == Some(KnownHost::Azure);
@@ -353,8 +352,11 @@ fn file(rest: &str, fragment: Option<Fragment>) -> Result<SkillSource, Refusal> 
 /// Reads a URL that is kept as it is, but for `//path` behind the repository.
 fn plain_url(scheme: &str, rest: &str, fragment: Option<Fragment>) -> Result<SkillSource, Refusal> {
     refuse_up(rest)?;
-    if decoded(rest).contains(char::is_control) {
-        return Err(Refusal::new("it contains control characters", "type it by hand"));
+    if rest.contains(char::is_whitespace) || decoded(rest).contains(char::is_control) {
+        return Err(Refusal::new(
+            "it contains spaces or control characters",
+            "write a space as `%20`",
+        ));
     }
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let (path, skills, folder) = repository_path(path)?;
@@ -369,16 +371,24 @@ fn plain_url(scheme: &str, rest: &str, fragment: Option<Fragment>) -> Result<Ski
 
 /// Reads `git@host:path`.
 fn scp_like(host: &str, rest: &str, fragment: Option<Fragment>) -> Result<SkillSource, Refusal> {
+    if rest.split('/').next().is_some_and(|it| it.contains('@') && it.contains(':')) {
+        return Err(Refusal::new(
+            "it contains a password, which the lock file would show",
+            "use a key, and leave the password out",
+        ));
+    }
     let (user, name) = host.rsplit_once('@').map_or(("", host), |it| it);
     let has_user = !user.is_empty();
     let is_fit = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_');
     let inner = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
     let is_host = match inner {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !name.is_empty() && name.chars().all(is_fit),
+        None => name.starts_with(|c: char| c != '.') && name.chars().all(is_fit),
     };
     // A word that is no host would send ssh to whoever has that name.
-    let is_meant = has_user || name.contains('.') || rest.trim_end_matches('/').ends_with(".git");
+    let path = rest.split("//").next().unwrap_or_default();
+    let path = path.rsplit_once('@').map_or(path, |it| it.0);
+    let is_meant = has_user || name.contains('.') || without_slash(path).ends_with(".git");
     if !is_host || !is_meant || host.starts_with('@') {
         let near = ["github", "gitlab", "clawhub", "npm", "gh"];
         let near = prowess::nearest(&host.to_ascii_lowercase(), near.into_iter());
@@ -390,7 +400,7 @@ fn scp_like(host: &str, rest: &str, fragment: Option<Fragment>) -> Result<SkillS
         return Err(Refusal::new(format!("`{host}:` is not known"), hint));
     }
     refuse_odd_host(user, name)?;
-    if rest.starts_with("//") || rest.starts_with('-') {
+    if rest.starts_with("//") || rest.starts_with('-') || rest.contains(char::is_whitespace) {
         return Err(Refusal::new(
             "this is not a path on another machine",
             "write `git@host:path/repository.git`",
@@ -454,7 +464,7 @@ fn short_form(base: &str, fragment: Option<Fragment>) -> Result<SkillSource, Ref
         return page::parse(&format!("https://{base}"), fragment, false);
     }
     if rest.is_empty() {
-        return Err(one_word(base));
+        return Err(one_word(first));
     }
     // No owner on GitHub has a dot in its name.
     if first.contains('.') && !first.starts_with('.') {
@@ -503,7 +513,7 @@ fn shorthand(text: &str, fragment: Option<Fragment>, form: &str) -> Result<Skill
     }
     let (owner, rest) = text.split_once('/').unwrap_or((text, ""));
     let (name, behind) = rest.find(['/', '@']).map_or((rest, ""), |at| rest.split_at(at));
-    let name = without_git(name);
+    let name = page::without_git(name);
     if owner.is_empty() || name.is_empty() {
         return Err(Refusal::new("the owner or the repository is empty", hint()));
     }
@@ -543,10 +553,6 @@ fn shorthand(text: &str, fragment: Option<Fragment>, form: &str) -> Result<Skill
     git(format!("https://github.com/{owner}/{name}"), path, skills, fragment)
 }
 
-fn without_git(name: &str) -> &str {
-    page::without_git(name)
-}
-
 fn git(
     url: String,
     path: Option<String>,
@@ -577,7 +583,8 @@ fn clawhub_registry(rest: &str) -> Option<(&str, &str)> {
     let last = rest.rfind('/')?;
     let owner = rest[..last].rfind('/').filter(|at| rest[at + 1..].starts_with('@'));
     let at = owner.unwrap_or(last);
-    Some((&rest[..at], &rest[at + 1..])).filter(|it| !it.0.is_empty() && !it.1.is_empty())
+    Some((without_slash(&rest[..at]), &rest[at + 1..]))
+        .filter(|it| !it.0.is_empty() && !it.1.is_empty())
 }
 
 /// Reads `slug`, `slug@version`, `owner/slug` and `@owner/slug@version`.

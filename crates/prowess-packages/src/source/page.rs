@@ -144,24 +144,28 @@ impl<'u> Page<'u> {
             return Some(self.download());
         }
         if self.host == "gist.github.com" && self.url.port().is_none() {
-            return self.parts.last().map(|id| {
-                let url = format!("https://gist.github.com/{}.git", without_git(id));
-                self.git(url, Behind::default())
-            });
+            let id = self.parts.last().map(|it| without_git(it)).unwrap_or_default();
+            if !is_repository(id) {
+                return Some(Err(Refusal::new(
+                    "it has no name of a gist",
+                    "write `https://gist.github.com/owner/id`",
+                )));
+            }
+            let url = format!("https://gist.github.com/{id}.git");
+            return Some(self.git(url, Behind::default(), None));
+        }
+        match known {
+            KnownHost::GitHub => return Some(self.github("https://github.com")),
+            KnownHost::GitLab => return Some(self.gitlab(known)),
+            KnownHost::Forgejo => return Some(self.forgejo(2, known)),
+            KnownHost::Bitbucket => return Some(self.bitbucket()),
+            KnownHost::Azure | KnownHost::Other => {}
         }
         if self.parts.contains(&"_git") {
             return Some(self.azure());
         }
-        if known == KnownHost::GitLab
-            || self.parts.windows(2).any(|it| it[0] == "-" && is_page(it[1]))
-        {
+        if self.parts.windows(2).any(|it| it[0] == "-" && is_page(it[1])) {
             return Some(self.gitlab(known));
-        }
-        match known {
-            KnownHost::GitHub => return Some(self.github("https://github.com")),
-            KnownHost::Forgejo => return Some(self.forgejo(2, known)),
-            KnownHost::Bitbucket => return Some(self.bitbucket()),
-            _ => {}
         }
         let kind = self
             .parts
@@ -178,8 +182,10 @@ impl<'u> Page<'u> {
 
     /// A URL of a repository without more: with `.git` or `git+`.
     fn plain(&self, is_git: bool) -> Option<Result<SkillSource, Refusal>> {
-        let ends = |it: &&str| it.ends_with(".git") || it.contains(".git@");
-        let end = self.parts.iter().position(|it| ends(it) && *it != ".git");
+        let end = self.parts.iter().position(|it| {
+            let name = it.split_once(".git@").map_or(it.strip_suffix(".git"), |it| Some(it.0));
+            name.is_some_and(|it| !it.is_empty())
+        });
         let empty = self.parts.iter().position(|it| it.is_empty());
         let end = match (end, is_git) {
             (Some(end), _) => end + 1,
@@ -193,9 +199,8 @@ impl<'u> Page<'u> {
             )));
         }
         let (before, behind) = self.parts.split_at(end);
-        if let Some(first) = behind.first().filter(|it| !it.is_empty()) {
+        if behind.first().is_some_and(|it| !it.is_empty()) {
             let url = format!("{}/{}", self.origin(), before.join("/"));
-            let _ = first;
             return Some(Err(Refusal::new(
                 "a folder in a repository is behind `//`",
                 format!("write `{url}//{}`", behind.join("/")),
@@ -214,12 +219,12 @@ impl<'u> Page<'u> {
         // The URL is kept as it was written, but for what is asked for of it.
         let mut url = self.url.clone();
         url.set_query(None);
-        let path = url.path().trim_start_matches('/').split('/').take(end);
+        let path = url.path().split('/').skip(1).take(end);
         let mut path: Vec<String> = path.map(str::to_owned).collect();
         if skill.is_some() {
             path[end - 1] = last.to_owned();
         }
-        url.set_path(&path.join("/"));
+        url.set_path(&format!("/{}", path.join("/")));
         let skills = match skill.map(|it| names(it, false)).transpose() {
             Ok(skills) => skills.unwrap_or_default(),
             Err(refusal) => return Some(Err(refusal)),
@@ -279,7 +284,7 @@ impl<'u> Page<'u> {
         };
         let is_public = origin == "https://github.com";
         let end = if is_public { "" } else { ".git" };
-        self.git_with(format!("{origin}/{owner}/{name}{end}"), page, skill)
+        self.git(format!("{origin}/{owner}/{name}{end}"), page, skill)
     }
 
     fn gitlab(&self, known: KnownHost) -> Result<SkillSource, Refusal> {
@@ -332,7 +337,7 @@ impl<'u> Page<'u> {
             }
             _ => Behind::default(),
         };
-        self.git_with(url, page, skill)
+        self.git(url, page, skill)
     }
 
     /// A page of Forgejo or Gitea, whose repository ends at this part.
@@ -382,7 +387,7 @@ impl<'u> Page<'u> {
             }
             _ => Behind::default(),
         };
-        self.git_with(url, page, skill)
+        self.git(url, page, skill)
     }
 
     fn bitbucket(&self) -> Result<SkillSource, Refusal> {
@@ -419,19 +424,23 @@ impl<'u> Page<'u> {
             }
             _ => Behind::default(),
         };
-        self.git_with(url, page, skill)
+        self.git(url, page, skill)
     }
 
     fn azure(&self) -> Result<SkillSource, Refusal> {
         let at = self.parts.iter().position(|it| *it == "_git").unwrap_or_default();
         let name = self.parts.get(at + 1).filter(|it| !it.is_empty());
-        let Some(name) = name.filter(|_| at > 0) else {
+        let has_owner = self.parts[..at].iter().any(|it| !it.is_empty());
+        let Some(name) = name.filter(|_| has_owner) else {
             return Err(Refusal::new(
                 "it has no repository behind `_git`",
                 "write `https://dev.azure.com/organization/project/_git/repository`",
             ));
         };
-        let (name, skill) = name.split_once('@').map_or((*name, None), |it| (it.0, Some(it.1)));
+        let (name, skill) = match name.split_once('@') {
+            Some((before, skill)) if !before.is_empty() => (before, Some(skill)),
+            _ => (*name, None),
+        };
         let mut url = self.url.clone();
         url.set_query(None);
         let _ = url.set_username("");
@@ -519,11 +528,7 @@ impl<'u> Page<'u> {
         Ok(SkillSource { kind: SourceKind::Download(url), skills: fragment.skills })
     }
 
-    fn git(&self, url: String, page: Behind<'_>) -> Result<SkillSource, Refusal> {
-        self.git_with(url, page, None)
-    }
-
-    fn git_with(
+    fn git(
         &self,
         url: String,
         page: Behind<'_>,

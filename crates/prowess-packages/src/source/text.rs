@@ -31,7 +31,8 @@ pub(crate) fn refusal(
     why: impl Into<String>,
     hint: impl Into<String>,
 ) -> SourceSyntaxError {
-    SourceSyntaxError { text: shown(text), why: why.into(), hint: hint.into() }
+    let (why, hint) = (without_secrets(&why.into()), without_secrets(&hint.into()));
+    SourceSyntaxError { text: shown(text), why, hint }
 }
 
 /// Refuses what no source can be: empty, too long, with characters that cannot be seen, an option.
@@ -83,7 +84,13 @@ fn shown(text: &str) -> String {
         Some((at, _)) => format!("{}…", &visible[..at]),
         None => visible,
     };
-    without_secrets(&visible)
+    match visible.split_once('@') {
+        // `user:password@host:path`
+        Some((user, host)) if user.contains(':') && host.contains(':') && !user.contains('/') => {
+            format!("…@{host}")
+        }
+        _ => without_secrets(&visible),
+    }
 }
 
 /// Replaces what may be a secret in a URL: user and password, and the values of its query.

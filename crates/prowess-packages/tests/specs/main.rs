@@ -2,8 +2,17 @@
 //! of its name.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod archives;
+mod import;
+mod lock;
+mod fetching;
+mod hosts;
 mod install;
+mod packaged_skills;
+mod archives;
 mod package_cache;
 mod signatures;
 mod sources;
+#[cfg(unix)]
+mod ssh_server;
+mod uploading;
+mod audit;

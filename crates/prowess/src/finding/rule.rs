@@ -30,6 +30,17 @@ pub enum Profile {
 }
 
 impl Rule {
+    /// Creates a rule of another crate, whose severity is the same in all profiles.
+    pub const fn new(
+        code: &'static str,
+        summary: &'static str,
+        page: &'static str,
+        severity: Severity,
+    ) -> Self {
+        let severity = Some(severity);
+        Self { code, summary, page, lenient: severity, spec: severity, reference: severity }
+    }
+
     /// Returns the severity of the rule; `None` if the profile does not include it.
     pub fn severity(&self, profile: Profile) -> Option<Severity> {
         match profile {

@@ -8,7 +8,7 @@ use super::place;
 use crate::safe;
 
 /// Returns the workflow command for a finding.
-pub(super) fn annotation(finding: &Finding, root: &Path) -> String {
+pub(in crate::commands) fn annotation(finding: &Finding, root: &Path) -> String {
     let level = match finding.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",

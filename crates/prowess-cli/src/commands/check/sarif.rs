@@ -3,6 +3,7 @@
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
 use prowess::{Finding, Profile, RULES, Rule, Severity};
+use prowess_packages::AUDIT_RULES;
 use prowess_runtime::sys::OsStrExt as _;
 use prowess_runtime::text::hex;
 use serde_json::{Value as Json, json};
@@ -16,8 +17,8 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const ROOT: &str = "%SRCROOT%";
 
 /// Returns the log of the findings. Paths are relative to `root`.
-pub(super) fn log(findings: &[Finding], profile: Profile, root: &Path) -> Json {
-    let mut rules: Vec<&Rule> = RULES.to_vec();
+pub(in crate::commands) fn log(findings: &[Finding], profile: Profile, root: &Path) -> Json {
+    let mut rules: Vec<&Rule> = RULES.iter().chain(AUDIT_RULES).copied().collect();
     rules.retain(|rule| findings.iter().any(|it| std::ptr::eq(it.rule, *rule)));
     let mut seen = HashMap::new();
     let results: Vec<Json> =
