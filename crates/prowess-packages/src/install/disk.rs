@@ -68,6 +68,23 @@ impl Disk {
         file.sync_all()
     }
 
+    /// Creates a file that must not exist, to be synced later.
+    pub(super) fn create_unsynced(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.before(InstallStep::Create)?;
+        sys::private_file().write(true).create_new(true).open(path)?.write_all(bytes)
+    }
+
+    pub(super) fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.before(InstallStep::SyncDirectory)?;
+        sys::private_file().write(true).open(path)?.sync_all()
+    }
+
+    /// Syncs everything on the file system of a directory; `false` if that is not possible.
+    pub(super) fn sync_file_system(&self, directory: &Path) -> io::Result<bool> {
+        self.before(InstallStep::SyncDirectory)?;
+        crate::sys::sync_file_system(directory)
+    }
+
     /// Creates a file that must not exist, and syncs it. Others may read it as far as the system's
     /// default says, or it has these permissions.
     pub(super) fn create_public_file(

@@ -41,6 +41,8 @@ const OLD: &str = "old";
 const BACK: &str = "-back";
 /// The number of changes that can be undone.
 const MAX_CHANGES: usize = 20;
+/// From how many entries of the trash on the whole file system is synced at once.
+const MANY: usize = 16;
 /// The largest journal that is read.
 const MAX_JOURNAL: u64 = 256 << 20;
 /// The version of the format.
@@ -470,13 +472,24 @@ pub(super) fn put_in_trash(
     name: &str,
     entry: &Path,
 ) -> StepResult<()> {
+    move_to_trash(disk, directory, name, entry)?;
+    sync_entry(disk, entry)
+}
+
+/// Moves something to an entry of the trash, which is not synced.
+fn move_to_trash(disk: &Disk, directory: &Directory, name: &str, entry: &Path) -> StepResult<()> {
     disk.create_private_directory(entry).at(entry)?;
     let origin = entry.join(ORIGIN);
     disk.remove_all(&origin).at(&origin)?;
-    disk.create_file(&origin, &sys::path_bytes(directory.path())).at(origin)?;
+    disk.create_unsynced(&origin, &sys::path_bytes(directory.path())).at(origin)?;
     let (from, to) = (directory.path().join(name), entry.join(SKILL));
-    disk.move_across(&from, &to).at(&to)?;
-    disk.sync_parent(&to).at(to)
+    disk.move_across(&from, &to).at(to)
+}
+
+fn sync_entry(disk: &Disk, entry: &Path) -> StepResult<()> {
+    let origin = entry.join(ORIGIN);
+    disk.sync_file(&origin).at(&origin)?;
+    disk.sync_parent(&origin).at(entry)
 }
 
 /// Moves what was replaced or removed to where it is kept. It can be repeated.
@@ -487,7 +500,7 @@ pub(super) fn finish(
     record: &ChangeRecord,
 ) -> StepResult<()> {
     check_root(record)?;
-    let mut changed = BTreeSet::new();
+    let (mut changed, mut entries) = (BTreeSet::new(), Vec::new());
     for own in &record.moves {
         let Some(hold) = &own.hold else { continue };
         let Some(directory) = reopen(disk, &own.directory)? else { continue };
@@ -497,7 +510,8 @@ pub(super) fn finish(
             (None, _) | (_, None) => {}
             (Some(_), Some(saved)) if own.fate == Fate::Trash => {
                 let entry = saved.parent().unwrap_or(saved);
-                put_in_trash(disk, &directory, hold, entry)?;
+                move_to_trash(disk, &directory, hold, entry)?;
+                entries.push(entry);
             }
             (Some(_), Some(saved)) => {
                 let parent = saved.parent().unwrap_or(saved);
@@ -507,6 +521,10 @@ pub(super) fn finish(
             }
         }
         changed.insert(own.directory.join(hold));
+    }
+    let is_synced = entries.len() > MANY && disk.sync_file_system(state).at(state)?;
+    for entry in entries.iter().filter(|_| !is_synced) {
+        sync_entry(disk, entry)?;
     }
     let parents: BTreeSet<&Path> = changed.iter().filter_map(|it| it.parent()).collect();
     for parent in parents {

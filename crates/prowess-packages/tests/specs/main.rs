@@ -9,7 +9,6 @@ mod hosts;
 mod install;
 mod packaged_skills;
 mod archives;
-mod install;
 mod package_cache;
 mod packaged_skills;
 mod signatures;
