@@ -2,13 +2,13 @@
 //! of its name.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod import;
-mod lock;
+mod archives;
+mod audit;
 mod fetching;
 mod hosts;
+mod import;
 mod install;
-mod packaged_skills;
-mod archives;
+mod lock;
 mod package_cache;
 mod packaged_skills;
 mod signatures;
@@ -16,4 +16,3 @@ mod sources;
 #[cfg(unix)]
 mod ssh_server;
 mod uploading;
-mod audit;
