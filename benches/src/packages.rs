@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use prowess_packages::{ArchiveLimits, PackageCache, TreeFile, copy_folder};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -33,15 +33,25 @@ pub(crate) fn packages(options: &Options<'_>) -> Result<()> {
     };
     let root = folder.path();
     let cache = PackageCache::open(&root.join("cache"))?;
-    let mut skills = Vec::new();
+    // One package with all skills, as a repository has them.
+    let from = root.join("from");
     for number in 0..count {
-        let from = root.join("from").join(number.to_string());
-        write_skill(&from, number)?;
-        let draft = cache.draft()?;
-        let files = copy_folder(&from, &ArchiveLimits::default(), draft.path())?.files;
-        cache.insert(draft, &files)?;
-        skills.push((from, files));
+        write_skill(&from.join(number.to_string()), number)?;
     }
+    let draft = cache.draft()?;
+    let files = copy_folder(&from, &ArchiveLimits::default(), draft.path())?.files;
+    cache.insert(draft, &files)?;
+    let mut skills: Vec<(PathBuf, Vec<TreeFile>)> = Vec::new();
+    for mut file in files {
+        let (name, path) = file.path.split_once('/').context("a file is in no skill")?;
+        let (folder, path) = (from.join(name), path.to_owned());
+        file.path = path;
+        match skills.last_mut() {
+            Some(last) if last.0 == folder => last.1.push(file),
+            _ => skills.push((folder, vec![file])),
+        }
+    }
+    ensure!(skills.len() == count && skills.iter().all(|it| it.1.len() == FILES.len()));
     let (mut floors, mut placed) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         let [floor, place] = ["floor", "place"].map(|it| root.join(format!("{it}-{round}")));

@@ -293,9 +293,9 @@ mod several_processes_use_one_cache {
     #[test]
     fn the_same_package_can_be_inserted_by_many_at_once() {
         let world = skill();
+        let one = || insert(&cache(&world), &world.path("from")).1;
+        let work = || (0..10).map(|_| one()).collect::<Vec<_>>();
         let folders: Vec<PathBuf> = thread::scope(|scope| {
-            let insert = || insert(&cache(&world), &world.path("from")).1;
-            let work = || (0..10).map(|_| insert()).collect::<Vec<_>>();
             let all: Vec<_> = (0..8).map(|_| scope.spawn(work)).collect();
             all.into_iter().flat_map(|it| it.join().unwrap()).collect()
         });
