@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use prowess::is_plain_name;
 use serde_json::{Map, Value};
 
 use super::{
@@ -45,12 +46,22 @@ fn dependency(entry: &ForeignEntry<'_>) -> Result<Vec<ForeignSkill>, LeftOut> {
     let address = address(entry)?;
     let package = entry.hash("content_hash", "sha256:", 64);
     let mut skills = Vec::new();
-    for (name, deployed) in deployed(entry)? {
+    let mut installed = deployed(entry)?;
+    // A package that is one skill is that skill wherever it is installed.
+    if installed.is_empty() && entry.text("package_type") == Some("claude_skill") {
+        let last = place.as_deref().or(entry.text("repo_url")).and_then(|it| it.rsplit('/').next());
+        let name = entry.text("name").or(last).unwrap_or_default();
+        if is_plain_name(name) {
+            installed.insert(name.to_owned(), Deployment::default());
+        }
+    }
+    for (name, deployed) in installed {
         // Only a package that is the skill has the path of the skill.
         let path = place.clone().filter(|it| it.rsplit('/').next() == Some(&name));
+        let is_skill = path.is_some() || entry.text("package_type") == Some("claude_skill");
         let hash = match (deployed.hashes.is_empty(), &package) {
             (false, _) => ForeignHash::ApmFiles(deployed.hashes),
-            (true, Some(hash)) if path.is_some() => ForeignHash::ApmPackage(hash.clone()),
+            (true, Some(hash)) if is_skill => ForeignHash::ApmPackage(hash.clone()),
             (true, _) => ForeignHash::None("the lock file has no hash of its files"),
         };
         skills.push(ForeignSkill {
@@ -61,7 +72,7 @@ fn dependency(entry: &ForeignEntry<'_>) -> Result<Vec<ForeignSkill>, LeftOut> {
             name,
             reference: reference.map(str::to_owned),
             commit: commit.clone(),
-            version: entry.text("version").map(str::to_owned),
+            version: entry.text("version").filter(|it| *it != "unknown").map(str::to_owned),
             path,
             hash,
             folders: deployed.folders,

@@ -1,17 +1,17 @@
 //! Writes lock files of other package managers.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::{
     LeftOut,
     entry::left_out,
-    hash::{HashError, apm_file, apm_package, computed},
+    hash::{HashError, apm_package, computed},
     yaml,
 };
 use crate::{
-    lock::{LockedSkill, TargetForm},
+    lock::LockedSkill,
     source::{GitSource, SourceKind},
 };
 
@@ -129,6 +129,9 @@ fn skills_lock_source(skill: &LockedSkill) -> Result<Map<String, Value>, &'stati
 }
 
 /// Returns an `apm.lock.yaml`, version 1.
+///
+/// It does not say which files are installed: `apm install` removes those of a lock file that it has
+/// not installed itself.
 pub fn export_apm_lock(skills: &[ExportedSkill<'_>]) -> Result<ExportedFile, HashError> {
     let mut entries = Vec::new();
     let mut left_out_skills = Vec::new();
@@ -136,28 +139,6 @@ pub fn export_apm_lock(skills: &[ExportedSkill<'_>]) -> Result<ExportedFile, Has
         match apm_entry(skill) {
             Err(reason) => left_out_skills.push(left_out(&skill.name, reason)),
             Ok(mut entry) => {
-                let mut hashes = Map::new();
-                for target in skill
-                    .targets
-                    .iter()
-                    .filter(|it| it.form == TargetForm::Folder && it.is_in_project())
-                {
-                    for file in &skill.files {
-                        let at = folder.join(&file.path);
-                        let bytes =
-                            fs::read(&at).map_err(|source| HashError::Read { path: at, source })?;
-                        hashes.insert(
-                            format!("{}/{}", target.path, file.path),
-                            apm_file(&bytes).into(),
-                        );
-                    }
-                }
-                if !hashes.is_empty() {
-                    hashes.sort_keys();
-                    let files: Vec<Value> = hashes.keys().map(|it| it.as_str().into()).collect();
-                    entry.insert("deployed_files".to_owned(), files.into());
-                    entry.insert("deployed_file_hashes".to_owned(), hashes.into());
-                }
                 entry.insert("content_hash".to_owned(), apm_package(folder)?.into());
                 entries.push(Value::Object(entry));
             }
@@ -176,6 +157,7 @@ fn apm_entry(skill: &LockedSkill) -> Result<Map<String, Value>, &'static str> {
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
     put("repo_url", repository.into());
+    put("name", skill.name.as_str().into());
     put("host", host.into());
     if let Some(commit) = &skill.commit {
         put("resolved_commit", commit.as_str().into());

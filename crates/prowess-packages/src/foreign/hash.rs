@@ -159,7 +159,7 @@ pub(super) fn apm_package(folder: &Path) -> Result<String, HashError> {
 }
 
 /// Returns the hash that `apm` takes of a file: its line ends do not count if it is a text.
-pub(super) fn apm_file(bytes: &[u8]) -> String {
+fn apm_file(bytes: &[u8]) -> String {
     let is_text = !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok();
     let digest = match std::str::from_utf8(bytes) {
         Ok(text) if is_text && text.contains("\r\n") => Sha256::digest(text.replace("\r\n", "\n")),

@@ -460,8 +460,9 @@ mod formats_of_other_programs_are_written {
     use std::{fs, path::Path, process::Command};
 
     use prowess_packages::{
-        ExportedSkill, FileDigest, ForeignFormat, HashCheck, InstallTarget, LockedSkill,
-        TargetForm, TreeFile, export_apm_lock, export_apm_manifest, export_skills_lock,
+        ExportedSkill, FileDigest, ForeignFormat, ForeignHash, HashCheck, InstallTarget,
+        LockedSkill, TargetForm, TreeFile, export_apm_lock, export_apm_manifest,
+        export_skills_lock,
     };
 
     use super::{COMMIT, EXAMPLE, folder, put, read, skill};
@@ -635,42 +636,81 @@ mod formats_of_other_programs_are_written {
     #[test]
     #[cfg_attr(not(feature = "external"), ignore = "needs pip and its registry")]
     fn apm_reads_a_written_apm_lock_yaml() {
-        let project = folder(&[]);
-        for (path, bytes) in EXAMPLE {
-            put(project.path(), &format!(".github/skills/pdf/{path}"), bytes);
+        let world = folder(&[]);
+        let shell = |at: &str, script: &str| {
+            let output = Command::new("sh")
+                .args(["-ec", script])
+                .current_dir(world.path().join(at))
+                .env("HOME", world.path())
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .output()
+                .unwrap();
+            let text = format!(
+                "{}{}",
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            );
+            assert!(output.status.success(), "{script}: {text}");
+            text
+        };
+        shell("", "python3 -m venv venv && venv/bin/pip install -q apm-cli==0.35.0");
+        let document = b"---\nname: pdf\ndescription: d\n---\r\nhi\n";
+        for at in ["repository/skills/pdf", "ours/.claude/skills/pdf"] {
+            put(world.path(), &format!("{at}/SKILL.md"), document);
+            put(world.path(), &format!("{at}/scripts/a_b.py"), b"1");
+            put(world.path(), &format!("{at}/scripts/a-b.py"), b"2");
         }
-        put(project.path(), ".github/skills/pdf/SKILL.md", b"a\r\nb\n");
-        let installed = project.path().join(".github/skills/pdf");
-        let pdf = locked("pdf", "anthropics/skills#v1", "skills/pdf");
-        let file = export_apm_lock(&[ExportedSkill::new(&pdf, &installed)]).unwrap();
-        put(project.path(), "apm.lock.yaml", file.text.as_bytes());
-        let pip = Command::new("sh")
-            .args(["-c", "python3 -m venv venv && venv/bin/pip install -q apm-cli==0.35.0"])
-            .current_dir(project.path())
-            .output()
-            .unwrap();
-        assert!(pip.status.success(), "{pip:?}");
+        let address = world.path().join("repository");
+        let config = format!(
+            "[user]\nname = t\nemail = t@example.com\n[url \"file://{}\"]\n\tinsteadOf = https://github.com/acme/skills\n\tinsteadOf = https://github.com/acme/skills.git\n",
+            address.display()
+        );
+        put(world.path(), ".gitconfig", config.as_bytes());
+        shell("repository", "git init -q -b main && git add . && git commit -q -m x");
+        let commit = shell("repository", "git rev-parse HEAD").trim().to_owned();
+
+        let installed = world.path().join("ours/.claude/skills/pdf");
+        let files = ["SKILL.md", "scripts/a-b.py", "scripts/a_b.py"].map(|path| {
+            let (digest, size) = FileDigest::of_file(&installed.join(path)).unwrap();
+            TreeFile::new(path, digest, size, false)
+        });
+        let source = "acme/skills#main".parse().unwrap();
+        let mut pdf = LockedSkill::new("pdf", source, "https://example.com", files.to_vec());
+        (pdf.commit, pdf.path) = (Some(commit.clone()), "skills/pdf".to_owned());
+        pdf.targets.push(InstallTarget::new(".claude/skills/pdf", TargetForm::Folder));
+        let skills = [ExportedSkill::new(&pdf, &installed)];
+        let file = export_apm_lock(&skills).unwrap();
+        put(world.path(), "ours/apm.lock.yaml", file.text.as_bytes());
+        let manifest = export_apm_manifest("ours", &skills);
+        put(world.path(), "ours/apm.yml", manifest.text.as_bytes());
         let script = "\
 from pathlib import Path
 from apm_cli.deps.lockfile import LockFile
-from apm_cli.utils.content_hash import compute_file_hash, verify_package_hash
+from apm_cli.utils.content_hash import verify_package_hash
 lock = LockFile.from_yaml(Path('apm.lock.yaml').read_text())
 [dep] = lock.get_all_dependencies()
-assert len(dep.deployed_files) == 5, dep.deployed_files
-for path in dep.deployed_files:
-    assert compute_file_hash(Path(path)) == dep.deployed_file_hashes[path], path
-assert verify_package_hash(Path('.github/skills/pdf'), dep.content_hash)
+assert verify_package_hash(Path('.claude/skills/pdf'), dep.content_hash)
 print(dep.get_unique_key(), dep.resolved_commit, dep.resolved_ref)
 ";
-        let output = Command::new("venv/bin/python")
-            .args(["-c", script])
-            .current_dir(project.path())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}\n{}", file.text);
-        assert_eq!(
-            String::from_utf8(output.stdout).unwrap(),
-            format!("anthropics/skills/skills/pdf {COMMIT} v1\n")
-        );
+        put(world.path(), "read.py", script.as_bytes());
+        let said = shell("ours", "../venv/bin/python ../read.py");
+        assert_eq!(said, format!("acme/skills/skills/pdf {commit} main\n"));
+        shell("ours", "../venv/bin/apm install --frozen");
+        assert_eq!(fs::read(installed.join("SKILL.md")).unwrap(), document);
+
+        // What the program writes itself.
+        put(world.path(), "theirs/apm.yml", manifest.text.as_bytes());
+        fs::create_dir_all(world.path().join("theirs/.claude")).unwrap();
+        shell("theirs", "../venv/bin/apm install");
+        let text = fs::read_to_string(world.path().join("theirs/apm.lock.yaml")).unwrap();
+        let lock = read(ForeignFormat::ApmLock, &text);
+        let pdf = skill(&lock, "pdf");
+        assert_eq!(pdf.source.to_string(), "acme/skills/skills/pdf#main");
+        assert_eq!((pdf.commit.as_deref(), pdf.unpinned), (Some(&*commit), None), "{text}");
+        assert_eq!(pdf.folders, [".claude/skills/pdf"]);
+        assert_eq!(pdf.verify(&world.path().join("theirs/.claude/skills/pdf")), HashCheck::Matches);
+        let package = text.lines().find_map(|it| it.trim().strip_prefix("content_hash: sha256:"));
+        let package = ForeignHash::ApmPackage(format!("sha256:{}", package.unwrap()));
+        assert_eq!(package.verify(&installed), HashCheck::Matches);
     }
 }
