@@ -310,6 +310,17 @@ mod tests {
     }
 
     #[test]
+    fn it_is_known_which_urls_have_a_proxy() {
+        let variables = [("HTTPS_PROXY", "p:1"), ("NO_PROXY", "b.example")];
+        let proxies = proxies(&variables).unwrap();
+        let covered = |it: &str| proxies.cover(&Url::parse(it).unwrap());
+        assert!(covered("https://a.example/"));
+        assert!(!covered("http://a.example/"));
+        assert!(!covered("https://b.example/"));
+        assert!(!covered("https://127.0.0.1/"));
+    }
+
+    #[test]
     fn no_proxy_names_hosts_domains_ports_and_networks() {
         let through = |direct: &str, url: &str| {
             of(&[("ALL_PROXY", "p:1"), ("NO_PROXY", direct)], &[url])[0].is_some()

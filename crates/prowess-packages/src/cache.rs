@@ -146,7 +146,7 @@ pub struct FetchedTree {
 }
 
 impl FetchedTree {
-    /// Creates one without a commit, reference, version and time.
+    /// Creates one without a commit, reference, version, time and notes.
     pub fn new(folder: PathBuf, files: Vec<TreeFile>, source: SkillSource, url: &str) -> Self {
         Self {
             digest: ContentDigest::of(&files),

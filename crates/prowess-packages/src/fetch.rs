@@ -22,9 +22,10 @@ mod npm;
 mod upload;
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use prowess_http::{CertificateError, Proxies, Resolver, Timeouts, Url};
@@ -58,6 +59,8 @@ pub struct PackageFetcher {
     home: Option<PathBuf>,
     clawhub: String,
     npm: String,
+    /// Where the APIs of registries are.
+    registries: Mutex<BTreeMap<String, String>>,
     progress: FetchProgress,
 }
 
@@ -69,7 +72,7 @@ pub enum Pin {
     Commit(String),
     /// This version of a registry.
     Version(String),
-    /// A tree with this digest.
+    /// A tree with this digest, for sources without versions.
     Digest(ContentDigest),
 }
 
@@ -108,6 +111,7 @@ impl PackageFetcher {
             home: None,
             clawhub: CLAWHUB.to_owned(),
             npm: NPM.to_owned(),
+            registries: Mutex::default(),
             progress,
         }
     }
@@ -239,7 +243,7 @@ impl PackageFetcher {
             SourceKind::Folder(path) => self.fetch_folder(source, &self.at_home(path)).await?,
             SourceKind::File(path) => self.fetch_file(source, &self.at_home(path)).await?,
             SourceKind::Download(url) => self.fetch_download(source, url).await?,
-            SourceKind::Site(url) => self.fetch_site(source, url).await?,
+            SourceKind::Site(url) => self.fetch_site(source, url, pin).await?,
             SourceKind::ClawHub { .. } => self.fetch_clawhub(source, pin).await?,
             SourceKind::Npm { name, range } => {
                 self.fetch_npm(source, name, range.as_deref(), pin).await?
@@ -311,21 +315,19 @@ impl PackageFetcher {
         let cache = self.cache.clone();
         blocking(move || {
             let folder = cache.insert(draft, &files)?;
-            let digest = ContentDigest::of(&files);
             let tree = FetchedTree {
-                folder,
-                files,
-                digest,
-                source: facts.source,
-                url: facts.url,
                 commit: facts.commit,
                 reference: facts.reference,
                 version: facts.version,
                 published: facts.published,
                 notes: facts.notes,
                 warning: facts.warning,
+                ..FetchedTree::new(folder, files, facts.source, &facts.url)
             };
-            cache.remember(&key_of_tree(&digest), &tree)?;
+            if tree.commit.is_none() {
+                // A commit is the better key.
+                cache.remember(&key_of_tree(&tree.digest), &tree)?;
+            }
             Ok(tree)
         })
         .await

@@ -43,7 +43,7 @@ pub struct RegistryMatch {
 }
 
 /// A skill of a registry, as a source names it.
-struct Wanted<'a> {
+struct RegistrySkill<'a> {
     /// The API, without a slash at the end.
     base: String,
     owner: Option<&'a str>,
@@ -169,7 +169,7 @@ struct SearchRow {
 }
 
 /// What is known about a version before it is downloaded.
-struct Chosen {
+struct ChosenVersion {
     version: String,
     published: Option<u64>,
     /// Its files with their digests, if the registry lists them.
@@ -292,12 +292,12 @@ impl PackageFetcher {
         named: &str,
         owner: Option<&'a str>,
         slug: &'a str,
-    ) -> Result<Wanted<'a>, FetchPackageError> {
+    ) -> Result<RegistrySkill<'a>, FetchPackageError> {
         let bad = [owner.unwrap_or("a"), slug].into_iter().find(|it| !is_name(it));
         if let Some(bad) = bad {
             return Err(FetchPackageError::NotFound { url: prowess::visible(bad).to_string() });
         }
-        Ok(Wanted { base: self.api_of(named).await?, owner, slug })
+        Ok(RegistrySkill { base: self.api_of(named).await?, owner, slug })
     }
 
     /// Returns the URL of the API of a registry: a site can say that it is elsewhere.
@@ -308,8 +308,20 @@ impl PackageFetcher {
         if base == super::CLAWHUB || root.path() != "/" {
             return Ok(base);
         }
+        let known = self.registries.lock().ok().and_then(|it| it.get(&base).cloned());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let found = self.discover_api(&base, &root).await?;
+        if let Ok(mut registries) = self.registries.lock() {
+            registries.insert(base, found.clone());
+        }
+        Ok(found)
+    }
+
+    async fn discover_api(&self, base: &str, root: &Url) -> Result<String, FetchPackageError> {
         for name in ["clawhub.json", "clawdhub.json"] {
-            let url = join(&base, &format!(".well-known/{name}"))?;
+            let url = join(base, &format!(".well-known/{name}"))?;
             let response = self.ask(&url).await?;
             if response.status != 200 {
                 continue;
@@ -322,7 +334,7 @@ impl PackageFetcher {
             let Some(place) = place else { continue };
             if place.host_str() != root.host_str() {
                 return Err(FetchPackageError::Refused {
-                    url: shown(named),
+                    url: shown(base),
                     why: format!(
                         "its API is at `{}`; use that as the registry if you trust it",
                         shown(place.as_str())
@@ -332,7 +344,7 @@ impl PackageFetcher {
             let place = place.as_str().trim_end_matches('/');
             return Ok(place.strip_suffix("/api/v1").unwrap_or(place).to_owned());
         }
-        Ok(base)
+        Ok(base.to_owned())
     }
 
     async fn ask(&self, url: &Url) -> Result<WebResponse, FetchPackageError> {
@@ -354,9 +366,9 @@ impl PackageFetcher {
     /// Finds the version that is wanted, and what the registry says about it.
     async fn choose(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &RegistrySkill<'_>,
         version: Option<&str>,
-    ) -> Result<Chosen, FetchPackageError> {
+    ) -> Result<ChosenVersion, FetchPackageError> {
         let response = self.ask(&wanted.url("")?).await?;
         let answer: SkillAnswer = self.answer(wanted, response).await?;
         let name = wanted.name();
@@ -400,7 +412,7 @@ impl PackageFetcher {
         if skill.slug != wanted.slug {
             notes.push(format!("`{name}` is now called `{}`", prowess::visible(&skill.slug)));
         }
-        Ok(Chosen {
+        Ok(ChosenVersion {
             version,
             published: row.as_ref().and_then(|it| it.created_at).map(seconds),
             files: row.map(|it| it.files).unwrap_or_default(),
@@ -412,7 +424,7 @@ impl PackageFetcher {
     }
 
     /// Returns why a skill has no version in the registry.
-    async fn without_version(&self, wanted: &Wanted<'_>) -> FetchPackageError {
+    async fn without_version(&self, wanted: &RegistrySkill<'_>) -> FetchPackageError {
         let name = wanted.name();
         let none = FetchPackageError::UnknownVersion {
             name: name.clone(),
@@ -433,7 +445,7 @@ impl PackageFetcher {
         }
     }
 
-    async fn versions(&self, wanted: &Wanted<'_>) -> Vec<String> {
+    async fn versions(&self, wanted: &RegistrySkill<'_>) -> Vec<String> {
         let Ok(url) = wanted.url("/versions") else { return Vec::new() };
         let Ok(response) = self.ask(&url).await else { return Vec::new() };
         let Ok(response) = response.succeeded(&self.web).await else { return Vec::new() };
@@ -444,8 +456,8 @@ impl PackageFetcher {
     async fn download_clawhub(
         &self,
         source: &SkillSource,
-        wanted: &Wanted<'_>,
-        chosen: Chosen,
+        wanted: &RegistrySkill<'_>,
+        chosen: ChosenVersion,
     ) -> Result<FetchedTree, FetchPackageError> {
         let name = wanted.name();
         let mut url = join(&wanted.base, "api/v1/download")?;
@@ -500,7 +512,7 @@ impl PackageFetcher {
 
     async fn answer<T: serde::de::DeserializeOwned>(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &RegistrySkill<'_>,
         response: WebResponse,
     ) -> Result<T, FetchPackageError> {
         let response = self.checked(wanted, response).await?;
@@ -510,7 +522,7 @@ impl PackageFetcher {
     /// Returns a response if it succeeded, else what the registry means.
     async fn checked(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &RegistrySkill<'_>,
         response: WebResponse,
     ) -> Result<WebResponse, FetchPackageError> {
         let (name, url) = (wanted.name(), shown(response.url.as_str()));
@@ -549,7 +561,7 @@ impl PackageFetcher {
     }
 }
 
-impl Wanted<'_> {
+impl RegistrySkill<'_> {
     fn name(&self) -> String {
         match self.owner {
             Some(owner) => format!("clawhub:{owner}/{}", self.slug),
@@ -582,7 +594,11 @@ impl GitHubAnswer {
 }
 
 /// Fails if the files are not those that the registry lists.
-fn check_files(name: &str, chosen: &Chosen, files: &[TreeFile]) -> Result<(), FetchPackageError> {
+fn check_files(
+    name: &str,
+    chosen: &ChosenVersion,
+    files: &[TreeFile],
+) -> Result<(), FetchPackageError> {
     for row in &chosen.files {
         let expected = format!("sha256:{}", row.sha256.to_ascii_lowercase());
         let file = files.iter().find(|it| it.path == row.path);

@@ -312,6 +312,7 @@ impl FetchPackageError {
             Self::Offline { .. } => "connect to the network and run it once without `--offline`".to_owned(),
             Self::Archive { source, .. } => source.hint().to_owned(),
             Self::Copy(source) => source.hint().to_owned(),
+            Self::Cache(source) => source.hint().to_owned(),
             _ => return None,
         };
         Some(hint)

@@ -97,7 +97,12 @@ impl PackageFetcher {
                 };
                 match &self.git {
                     Some(program) => {
+                        let is_sha256 = resolved.commit.len() == 64;
+                        let scratch = if is_sha256 { self.draft().await? } else { scratch };
                         let fetch = Fetch { program, url: &place, repository: scratch.path() };
+                        if is_sha256 {
+                            fetch.init(true).await?;
+                        }
                         self.fetch_commit(&fetch, &resolved, &selection, facts).await?
                     }
                     None => self.fetch_host_archive(&place, &resolved, &selection, facts).await?,
@@ -139,7 +144,7 @@ impl PackageFetcher {
         scratch: &Path,
     ) -> Result<(ResolvedReference, String), FetchPackageError> {
         if let Some(program) = &self.git {
-            Fetch { program, url, repository: scratch }.init(reference).await?;
+            Fetch { program, url, repository: scratch }.init(false).await?;
         }
         let (listed, url) = match self.list_references(url, reference.asked(), scratch).await? {
             Listing::References(listed) => (listed, url.to_owned()),
@@ -401,9 +406,9 @@ impl Fetch<'_> {
     }
 
     /// Creates the empty repository.
-    async fn init(&self, reference: &Reference) -> Result<(), FetchPackageError> {
+    async fn init(&self, is_sha256: bool) -> Result<(), FetchPackageError> {
         let mut arguments = vec!["init", "--bare", "--quiet", "--template="];
-        if matches!(reference, Reference::Commit(commit) if commit.len() == 64) {
+        if is_sha256 {
             arguments.push("--object-format=sha256");
         }
         let result = self.run(&arguments, Vec::new(), false).await?;
@@ -565,7 +570,7 @@ impl TreeEntry {
 const MAX_NOTES: usize = 100;
 
 /// Files that were written.
-struct Written {
+struct WrittenFiles {
     draft: CacheDraft,
     files: Vec<TreeFile>,
     /// The time of the commit.
@@ -581,7 +586,7 @@ fn write_files(
     limits: &ArchiveLimits,
     url: &str,
     written: impl Fn(),
-) -> Result<Written, FetchPackageError> {
+) -> Result<WrittenFiles, FetchPackageError> {
     let mut objects = Objects::new(reader);
     let broken = |_| unreadable(url);
     let failed = |error| match error {
@@ -618,7 +623,7 @@ fn write_files(
     replace_links(&mut tree).map_err(failed)?;
     notes.extend(left_out(&tree.left_out));
     let files = std::mem::take(&mut tree.files).into_values().collect();
-    Ok(Written { draft, files, time, notes })
+    Ok(WrittenFiles { draft, files, time, notes })
 }
 
 /// The bytes of a file, of which the first are remembered.

@@ -138,7 +138,7 @@ impl GitProgram {
         let (mut out, mut err) = (vec![0; 64 * 1024], vec![0; 8 * 1024]);
         let mut result = GitResult { succeeded: false, stdout: Vec::new(), stderr: String::new() };
         let mut written = 0;
-        let mut received = Received::default();
+        let mut received = ReceivedBytes::default();
         let stalled = || FetchPackageError::Stalled { host: host(call.url), after: self.idle };
         while stdout.is_some() || stderr.is_some() {
             if written == call.input.len() {
@@ -257,12 +257,12 @@ impl Drop for Group {
 
 /// Counts what git says that it has received.
 #[derive(Debug, Default)]
-struct Received {
+struct ReceivedBytes {
     bytes: u64,
     line: String,
 }
 
-impl Received {
+impl ReceivedBytes {
     /// Reads more of what git prints, and returns how many bytes more it has received.
     fn add(&mut self, text: &str) -> Option<u64> {
         let before = self.bytes;
@@ -370,6 +370,10 @@ pub(super) fn failure(url: &str, stderr: &str) -> FetchPackageError {
             source: io::Error::other(message).into(),
         };
     }
+    if has(&["Host key verification failed"]) {
+        let hint = format!("its key is not known; connect to it once with `ssh {}`", host(url));
+        return FetchPackageError::NoAccess { url: shown(url), hint };
+    }
     if has(NO_ACCESS) {
         let hint = if host(url) == "github.com" || url.starts_with("http") {
             "check the spelling; for a private repository, sign in to git (for GitHub: `gh auth setup-git`) or use its SSH URL"
@@ -397,6 +401,7 @@ const UNREACHABLE: &[&str] = &[
 
 const NO_ACCESS: &[&str] = &[
     "not found",
+    "could not be found",
     "Repository not found",
     "returned error: 401",
     "returned error: 403",
@@ -431,11 +436,11 @@ fn message(stderr: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Received, host, message, shown};
+    use super::{ReceivedBytes, host, message, shown};
 
     #[test]
     fn received_bytes_are_read_from_progress() {
-        let mut received = Received::default();
+        let mut received = ReceivedBytes::default();
         assert_eq!(received.add("remote: Counting objects: 3\r"), None);
         assert_eq!(received.add("Receiving objects:  50% (1/2), 1.00 K"), None);
         assert_eq!(

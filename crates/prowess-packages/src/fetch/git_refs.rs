@@ -97,7 +97,8 @@ impl Reference {
         match self {
             Self::Default => {
                 let commit = listed.commit("HEAD")?;
-                Some(ResolvedReference { name: listed.head.clone(), commit, note: None })
+                let name = listed.head.clone().filter(|it| is_name(it));
+                Some(ResolvedReference { name, commit, note: None })
             }
             Self::Commit(commit) => {
                 Some(ResolvedReference { name: None, commit: commit.clone(), note: None })
@@ -147,7 +148,7 @@ impl ListedReferences {
     pub(super) fn unknown(&self, url: &str, reference: &str) -> FetchPackageError {
         let short = reference.trim_start_matches("refs/heads/").trim_start_matches("refs/tags/");
         let names = || {
-            let names = self.names.iter().map(|it| &*it.0).filter(|it| !it.ends_with("^{}"));
+            let names = self.names.iter().map(|it| &*it.0).filter(|it| is_name(it));
             names.filter_map(|it| {
                 it.strip_prefix("refs/heads/").or_else(|| it.strip_prefix("refs/tags/"))
             })

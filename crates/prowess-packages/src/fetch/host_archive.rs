@@ -247,7 +247,10 @@ fn listed(lines: &[&[u8]]) -> ListedReferences {
             {
                 listed.head = Some(target.to_owned());
             }
-            if let Some(commit) = attribute.strip_prefix("peeled:") {
+            if let Some(commit) = attribute.strip_prefix("peeled:")
+                && matches!(commit.len(), 40 | 64)
+                && is_hex(commit)
+            {
                 listed.names.push((format!("{name}^{{}}"), commit.to_owned()));
             }
         }

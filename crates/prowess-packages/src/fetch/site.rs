@@ -13,7 +13,7 @@ use crate::{
     cache::{CacheDraft, FetchedTree},
     digest::{FileDigest, TreeFile},
     fetch::{
-        NewestVersion, PackageFetcher, TreeFacts, blocking,
+        NewestVersion, PackageFetcher, Pin, TreeFacts, blocking,
         error::FetchPackageError,
         git_program::shown,
         packed::DraftFiles,
@@ -82,10 +82,20 @@ impl PackageFetcher {
         &self,
         source: &SkillSource,
         url: &Url,
+        pin: Option<&Pin>,
     ) -> Result<FetchedTree, FetchPackageError> {
         let latest = format!("site\n{}\n{}", shown(url.as_str()), source.skills.join("\n"));
+        let pinned = match pin {
+            Some(Pin::Version(version)) => Some(version),
+            _ => None,
+        };
+        if let Some(version) = pinned
+            && let Some(tree) = self.recall(vec![format!("{latest}\n{version}")]).await
+        {
+            return Ok(FetchedTree { source: source.clone(), ..tree });
+        }
         if self.offline {
-            let recalled = self.recall(vec![latest]).await;
+            let recalled = if pinned.is_some() { None } else { self.recall(vec![latest]).await };
             return recalled
                 .ok_or_else(|| FetchPackageError::Offline { source_text: source.to_string() });
         }
@@ -100,6 +110,15 @@ impl PackageFetcher {
         };
         let wanted = index.wanted(source)?;
         let version = version(&wanted);
+        if let Some(pinned) = pinned
+            && version.as_ref() != Some(pinned)
+        {
+            return Err(FetchPackageError::Moved {
+                what: shown(url.as_str()),
+                expected: pinned.clone(),
+                found: version.unwrap_or_else(|| "without a digest".to_owned()),
+            });
+        }
         let known = version.as_ref().map(|it| format!("{latest}\n{it}"));
         let mut keys = vec![latest];
         if let Some(known) = known {
@@ -172,7 +191,7 @@ impl PackageFetcher {
         {
             return Ok(NewestVersion { version: Some(version), ..NewestVersion::default() });
         }
-        let tree = self.fetch_site(source, url).await?;
+        let tree = self.fetch_site(source, url, None).await?;
         let digest = Some(tree.digest);
         Ok(NewestVersion { digest, ..NewestVersion::default() })
     }

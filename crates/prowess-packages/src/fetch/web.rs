@@ -270,7 +270,8 @@ impl Web {
             false => &self.guarded,
         };
         let stream = client.send(method, sent).await.map_err(|it| http_error(url, it))?;
-        if let Some(length) = stream.header("content-length").and_then(|it| it.parse().ok()) {
+        let length = stream.header("content-length").filter(|_| stream.status == 200);
+        if let Some(length) = length.and_then(|it| it.parse().ok()) {
             self.progress.expect_bytes(length);
         }
         Ok(WebResponse { url: url.clone(), status: stream.status, stream })

@@ -89,13 +89,27 @@ mod a_repository_is_fetched_with_git {
         repository.git(&["config", "uploadpack.allowFilter", "false"]);
         repository.git(&["config", "uploadpack.allowAnySHA1InWant", "false"]);
         // The older protocol has the stricter rules.
-        let fetcher = place.fetcher_with(&[
-            ("GIT_CONFIG_COUNT", "1"),
-            ("GIT_CONFIG_KEY_0", "protocol.version"),
-            ("GIT_CONFIG_VALUE_0", "0"),
-        ]);
-        let source = git_source(&repository.url(), Some(&first), Some("."));
-        assert_eq!(text(&fetch(&fetcher, &source).unwrap(), "a"), "1");
+        let server = old_git_server(place.folder.path());
+        let source = git_source(&server.url("/r"), Some(&first), None);
+        assert_eq!(text(&fetch(&place.fetcher(), &source).unwrap(), "a"), "1");
+        let wanted = server.asked().into_iter().filter(|it| it.body.contains(&first)).count();
+        assert_eq!(wanted, 0, "it was advertised");
+    }
+
+    #[test]
+    fn commits_may_be_named_by_sha_256() {
+        let place = Place::new();
+        let repository = place.repository("r");
+        std::fs::remove_dir_all(repository.folder.join(".git")).unwrap();
+        repository.git(&["init", "--quiet", "--initial-branch=main", "--object-format=sha256"]);
+        let commit = repository.write("a", "1").commit();
+        assert_eq!(commit.len(), 64);
+        for reference in [None, Some(&*commit)] {
+            let place = Place::new();
+            let source = git_source(&repository.url(), reference, None);
+            let tree = fetch(&place.fetcher(), &source).unwrap();
+            assert_eq!((paths(&tree), tree.commit.as_deref()), (vec!["a"], Some(&*commit)));
+        }
     }
 
     #[test]
@@ -220,6 +234,12 @@ mod a_repository_is_fetched_with_git {
         let error = told(&fetch(&stranger, &source).unwrap_err());
         assert!(error.contains("you have no access to it"), "{error}");
         assert!(error.contains("SSH agent"), "{error}");
+        let careful = place.fetcher_with(&[("GIT_SSH_COMMAND", &server.command_without_host)]);
+        let error = told(&fetch(&careful, &source).unwrap_err());
+        assert!(
+            error.contains("its key is not known; connect to it once with `ssh 127.0.0.1`"),
+            "{error}"
+        );
         let pinned = fetch_pinned(
             &stranger,
             &git_source(&url, None, None),
@@ -505,6 +525,11 @@ mod without_git_archives_of_the_host_are_used {
             assert_eq!(without.commit, with.commit, "{reference:?}");
             assert_eq!(without.reference, with.reference, "{reference:?}");
             assert_eq!(without.published, with.published, "{reference:?}");
+            let old = old_git_server(place.folder.path());
+            let source = git_source(&old.url("/r"), reference, None);
+            let listed = fetch(&plain.plain_fetcher(), &source).unwrap();
+            assert_eq!(listed.commit, with.commit, "{reference:?}");
+            assert_eq!(listed.reference, with.reference, "{reference:?}");
         }
     }
 
@@ -714,7 +739,7 @@ mod files_are_downloaded_from_a_url {
 }
 
 mod sites_list_their_skills {
-    use prowess_packages::{FetchPackageError, FileDigest, SkillSource, SourceKind};
+    use prowess_packages::{FetchPackageError, FileDigest, Pin, SkillSource, SourceKind};
     use prowess_testing::server::Server;
     use serde_json::json;
 
@@ -763,7 +788,12 @@ mod sites_list_their_skills {
         assert_eq!(server.connections(), before + 1);
         let newest = wait(place.fetcher().newest(&one)).unwrap();
         assert_eq!(newest.version, tree.version);
-        assert!(newest.version.is_some());
+        let locked = Pin::Version(newest.version.unwrap());
+        let offline = place.fetcher().with_offline(true);
+        assert_eq!(fetch_pinned(&offline, &one, locked).unwrap(), tree);
+        let other = Pin::Version(FileDigest::of(b"older").to_string());
+        let error = fetch_pinned(&place.fetcher(), &one, other).unwrap_err();
+        assert!(matches!(error, FetchPackageError::Moved { .. }), "{}", told(&error));
     }
 
     #[test]
@@ -1268,14 +1298,15 @@ mod progress_is_counted_and_a_stop_leaves_nothing {
     fn dropping_it_ends_git_and_removes_what_came() {
         let place = Place::new();
         let (asked, was_asked) = std::sync::mpsc::channel();
+        let (left, has_left) = std::sync::mpsc::channel();
         let server = Server::new(move |_, client| {
             let _ = asked.send(());
-            loop {
-                // Until the client is gone.
-                client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
-                client.flush()?;
+            // Until the client is gone.
+            while client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_ok() {
                 std::thread::yield_now();
             }
+            let _ = left.send(());
+            Ok(())
         });
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let fetcher = place.fetcher();
@@ -1284,6 +1315,7 @@ mod progress_is_counted_and_a_stop_leaves_nothing {
         was_asked.recv().unwrap();
         fetching.abort();
         assert!(runtime.block_on(fetching).is_err());
+        has_left.recv().unwrap();
         drop(runtime);
         assert_eq!(place.left_over(), [""; 0]);
     }

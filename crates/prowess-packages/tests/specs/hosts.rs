@@ -261,6 +261,15 @@ pub(crate) fn impatient() -> Timeouts {
 /// Starts a server of the repositories in a folder: `git http-backend`, and archives as Forgejo offers
 /// them.
 pub(crate) fn git_server(folder: &Path) -> Server {
+    git_server_of(folder, true)
+}
+
+/// Starts a server of repositories that speaks the first version of git's protocol.
+pub(crate) fn old_git_server(folder: &Path) -> Server {
+    git_server_of(folder, false)
+}
+
+fn git_server_of(folder: &Path, is_new: bool) -> Server {
     let folder = folder.to_owned();
     Server::new(move |asked, client| {
         let mut words = asked.line.split(' ');
@@ -284,7 +293,10 @@ pub(crate) fn git_server(folder: &Path) -> Server {
             .env("CONTENT_TYPE", asked.header("content-type").unwrap_or_default())
             .env("CONTENT_LENGTH", asked.bytes.len().to_string())
             .env("HTTP_CONTENT_ENCODING", asked.header("content-encoding").unwrap_or_default())
-            .env("GIT_PROTOCOL", asked.header("git-protocol").unwrap_or_default())
+            .env(
+                "GIT_PROTOCOL",
+                asked.header("git-protocol").filter(|_| is_new).unwrap_or_default(),
+            )
             .env("GIT_CONFIG_COUNT", "1")
             .env("GIT_CONFIG_KEY_0", "safe.directory")
             .env("GIT_CONFIG_VALUE_0", "*")

@@ -17,6 +17,8 @@ pub(crate) struct SshServer {
     pub(crate) command: String,
     /// `ssh` with a key that the server does not know.
     pub(crate) command_without_key: String,
+    /// `ssh` that does not know the server.
+    pub(crate) command_without_host: String,
 }
 
 impl SshServer {
@@ -61,7 +63,14 @@ impl SshServer {
         };
         let user = Command::new("id").arg("-un").output().unwrap().stdout;
         let user = String::from_utf8(user).unwrap().trim().to_owned();
-        Self { process, port, user, command: ssh("user"), command_without_key: ssh("stranger") }
+        Self {
+            process,
+            port,
+            user,
+            command: ssh("user"),
+            command_without_key: ssh("stranger"),
+            command_without_host: ssh("user").replace("=no", "=yes").replace("/known", "/none"),
+        }
     }
 }
 
