@@ -27,7 +27,7 @@ pub use self::{
     error::{InstallError, InstallState},
     history::{InstalledChange, install_history},
     installer::{
-        FileChange, InstallOptions, InstallReport, Installer, RecoveredChange, RecoveryOutcome,
+        FileReplacement, InstallOptions, InstallReport, Installer, RecoveredChange, RecoveryOutcome,
     },
     merge::{MergeResult, MergedFile},
     place::InstallPlace,

@@ -54,10 +54,11 @@ pub use crate::{
         export_apm_manifest, export_skills_lock, read_foreign, read_origin,
     },
     install::{
-        FileChange, InstallAction, InstallConflict, InstallError, InstallOptions, InstallPlace,
-        InstallPlan, InstallReport, InstallState, InstalledChange, Installer, LocalEdits,
-        MergeResult, MergedFile, PlannedStep, RecoveredChange, RecoveryOutcome, TargetDirectory,
-        TargetError, VerifiedTarget, VerifyFault, install_history, target_directories, verify,
+        FileReplacement, InstallAction, InstallConflict, InstallError, InstallOptions,
+        InstallPlace, InstallPlan, InstallReport, InstallState, InstalledChange, Installer,
+        LocalEdits, MergeResult, MergedFile, PlannedStep, RecoveredChange, RecoveryOutcome,
+        TargetDirectory, TargetError, VerifiedTarget, VerifyFault, install_history,
+        target_directories, verify,
     },
     lock::{InstallTarget, LOCK_FILE, Lock, LockDifference, LockError, LockedSkill, TargetForm},
     manifest::{

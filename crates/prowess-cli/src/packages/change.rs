@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Result;
 use prowess_packages::{
-    FetchedTree, FileChange, InstallAction, InstallConflict, InstallError, InstallOptions,
+    FetchedTree, FileReplacement, InstallAction, InstallConflict, InstallError, InstallOptions,
     InstallPlan, InstallReport, Installer, LocalEdits, Lock, LockedSkill, PackageManifest,
     PackagedSkill, PlannedStep, RecoveryOutcome, Signer, TargetDirectory, TargetForm, WantedSkill,
     target_directories,
@@ -257,11 +257,11 @@ impl<'s> Change<'s> {
             Ok(text) => {
                 let after =
                     (!skills.is_empty() || self.lock_before.is_some()).then(|| text.into_bytes());
-                let mut files = vec![FileChange::new(&place.lock, self.lock_before.clone(), after)];
+                let mut files = vec![FileReplacement::new(&place.lock, self.lock_before.clone(), after)];
                 let after = manifest.into_bytes();
                 if self.manifest_before.as_ref() != Some(&after) {
                     let before = self.manifest_before.clone();
-                    files.push(FileChange::new(&place.manifest, before, Some(after)));
+                    files.push(FileReplacement::new(&place.manifest, before, Some(after)));
                 }
                 files
             }

@@ -107,8 +107,8 @@ impl InstallConflict {
                  `another-name = {{ source = …, skill = \"{skill}\" }}`"
             ),
             Self::Changed { skill, .. } => format!(
-                "merge your changes with `prowess update {skill} --merge`, or move them to the trash with `--force`; \
-                 `prowess undo` brings them back"
+                "`prowess update {skill}` merges your changes with the new version, and `--force` moves \
+                 them to the trash; `prowess undo` brings them back"
             ),
             Self::SourceOverlap { source_folder, .. } => format!(
                 "clients find it where it is; to install a copy, move `{}` out of the directories of clients",

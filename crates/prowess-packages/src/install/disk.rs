@@ -68,6 +68,23 @@ impl Disk {
         file.sync_all()
     }
 
+    /// Creates a file that must not exist, to be synced later.
+    pub(super) fn create_unsynced(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.before(InstallStep::Create)?;
+        sys::private_file().write(true).create_new(true).open(path)?.write_all(bytes)
+    }
+
+    pub(super) fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.before(InstallStep::SyncDirectory)?;
+        sys::private_file().write(true).open(path)?.sync_all()
+    }
+
+    /// Syncs everything on the file system of a directory; `false` if that is not possible.
+    pub(super) fn sync_file_system(&self, directory: &Path) -> io::Result<bool> {
+        self.before(InstallStep::SyncDirectory)?;
+        crate::sys::sync_file_system(directory)
+    }
+
     /// Creates a file that must not exist, and syncs it. Others may read it as far as the system's
     /// default says, or it has these permissions.
     pub(super) fn create_public_file(
@@ -152,10 +169,19 @@ impl Disk {
         if executable { sys::set_executable(to) } else { Ok(()) }
     }
 
-    /// Moves something to a path that does not exist, even on another disk.
+    /// Moves something to a path that does not exist, even on another disk. The directories of both
+    /// are not synced.
     pub(super) fn move_across(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.before(InstallStep::Rename)?;
-        match fs::rename(from, to) {
+        let moved = match fs::rename(from, to) {
+            // A folder that may not be written cannot change its parent.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                sys::open_up(from);
+                fs::rename(from, to)
+            }
+            moved => moved,
+        };
+        match moved {
             Err(error) if sys::is_other_device(&error) => {
                 let part = to.with_extension("part");
                 self.remove_all(&part)?;
@@ -163,11 +189,7 @@ impl Disk {
                 self.rename(&part, to)?;
                 self.remove_all(from)
             }
-            Err(error) => Err(error),
-            Ok(()) => {
-                self.sync_parent(to)?;
-                self.sync_parent(from)
-            }
+            moved => moved,
         }
     }
 

@@ -7,10 +7,10 @@ use prowess::real_path;
 use super::{
     disk::Disk,
     error::InstallError,
-    installer::{FileChange, Installer},
+    installer::{FileReplacement, Installer},
     journal::{ChangeFolder, ChangeRecord, RECORD, look, read_file},
     place::{InstallPlace, Location},
-    plan::{Content, Fate, PlannedMove, Seen},
+    plan::{Content, EntryState, Fate, PlannedMove},
 };
 
 /// A change that was made, and can be undone.
@@ -68,7 +68,7 @@ fn change(folder: &ChangeFolder, record: &ChangeRecord) -> InstalledChange {
 pub(super) fn reverse(
     installer: &Installer,
     id: &str,
-) -> Result<(InstalledChange, Vec<PlannedMove>, Vec<FileChange>), InstallError> {
+) -> Result<(InstalledChange, Vec<PlannedMove>, Vec<FileReplacement>), InstallError> {
     let place = &installer.place;
     let missing = || InstallError::NoSuchChange { id: id.to_owned() };
     let unread = |it| InstallError::unchanged("read", place.state.clone(), it);
@@ -86,9 +86,9 @@ pub(super) fn reverse(
             return Err(InstallError::ChangedSince { path });
         }
         let new = match &own.old {
-            Seen::Absent => Content::Nothing,
-            Seen::Link(target) => Content::Link(target.clone(), Box::new(Content::Nothing)),
-            Seen::Folder(fingerprint) => {
+            EntryState::Absent => Content::Nothing,
+            EntryState::Link(target) => Content::Link(target.clone(), Box::new(Content::Nothing)),
+            EntryState::Folder(fingerprint) => {
                 let saved = own.saved.clone().filter(|it| it.is_dir());
                 let saved = saved.ok_or(InstallError::NotKept { path: path.clone() })?;
                 Content::Copy(saved, fingerprint.clone())
@@ -107,15 +107,15 @@ pub(super) fn reverse(
         if now != file.after {
             return Err(InstallError::ChangedSince { path });
         }
-        files.push(FileChange::new(&path, file.after.clone(), file.before.clone()));
+        files.push(FileReplacement::new(&path, file.after.clone(), file.before.clone()));
     }
     Ok((change(&folder, &record), moves, files))
 }
 
-fn seen(directory: &Path, name: &str) -> Result<Option<Seen>, InstallError> {
+fn seen(directory: &Path, name: &str) -> Result<Option<EntryState>, InstallError> {
     let opened = match Disk::default().open(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Some(Seen::Absent));
+            return Ok(Some(EntryState::Absent));
         }
         opened => opened,
     };

@@ -25,12 +25,13 @@ use super::{
     },
     merge::MergedContent,
     place::InstallPlace,
-    plan::{Content, InstallPlan, LocalEdits, PlannedMove, PlannedStep, Seen},
+    plan::{Content, EntryState, InstallPlan, LocalEdits, PlannedMove, PlannedStep},
     sys,
     tree::{DiskTree, in_parallel},
 };
 use crate::{
-    cache::PackageCache,
+    cache::{CacheError, PackageCache},
+    digest::{ContentDigest, TreeFile},
     lock::{LockedSkill, TargetForm},
 };
 
@@ -64,14 +65,14 @@ pub enum RecoveryOutcome {
     RolledBack,
     /// Everything was in place already, and the rest is done now.
     Finished,
-    /// It is in another place and cannot be taken back now; the reason.
+    /// It cannot be taken back or finished now, and is tried again by the next command; the reason.
     Waiting(String),
 }
 
 /// A file that is written together with the skills: the manifest or the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FileChange {
+pub struct FileReplacement {
     /// The file.
     pub path: PathBuf,
     /// What was read; `None` if there was none. If it has changed since, nothing is changed.
@@ -80,7 +81,7 @@ pub struct FileChange {
     pub after: Option<Vec<u8>>,
 }
 
-impl FileChange {
+impl FileReplacement {
     /// Describes a change of a file.
     pub fn new(path: &Path, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Self {
         Self { path: path.to_owned(), before, after }
@@ -210,7 +211,10 @@ impl Installer {
             };
             let outcome = match recovered {
                 Ok(outcome) => outcome,
-                Err(error) if Some(&record.root) == own.as_ref() => return Err(unfinished(error)),
+                // Where everything is in place, more can be installed.
+                Err(error) if at != DONE && Some(&record.root) == own.as_ref() => {
+                    return Err(unfinished(error));
+                }
                 Err((path, error)) => {
                     RecoveryOutcome::Waiting(format!("{}: {error}", path.display()))
                 }
@@ -238,7 +242,7 @@ impl Installer {
         &self,
         plan: InstallPlan,
         options: &InstallOptions<'_>,
-        files: impl FnOnce(&[LockedSkill]) -> Vec<FileChange>,
+        files: impl FnOnce(&[LockedSkill]) -> Vec<FileReplacement>,
     ) -> Result<InstallReport, InstallError> {
         let InstallPlan { mut steps, moves, mut skills } = plan;
         let run = Run { installer: self, options, undoes: None };
@@ -277,6 +281,9 @@ impl Installer {
     }
 }
 
+/// How many skills are placed before progress is reported.
+const AT_ONCE: usize = 128;
+
 /// A change that is being made.
 struct Run<'a> {
     installer: &'a Installer,
@@ -290,7 +297,7 @@ impl Run<'_> {
     fn change(
         &self,
         moves: &[PlannedMove],
-        files: impl FnOnce(&[usize]) -> Vec<FileChange>,
+        files: impl FnOnce(&[usize]) -> Vec<FileReplacement>,
     ) -> Result<(Option<String>, Option<String>), InstallError> {
         let (mut files, mut known) = (Some(files), None);
         if moves.is_empty() {
@@ -313,7 +320,7 @@ impl Run<'_> {
         record.undoes.clone_from(&self.undoes);
         for (number, planned) in moves.iter().enumerate() {
             let is_put = planned.new != Content::Nothing;
-            let is_held = planned.old != Seen::Absent;
+            let is_held = planned.old != EntryState::Absent;
             let (draft, hold) = (record.hidden_name('d', number), record.hidden_name('h', number));
             record.moves.push(Move {
                 skill: planned.location.name.clone(),
@@ -322,12 +329,12 @@ impl Run<'_> {
                 draft: is_put.then_some(draft),
                 hold: is_held.then_some(hold),
                 old: planned.old.clone(),
-                new: Seen::Absent,
+                new: EntryState::Absent,
                 fate: planned.fate,
                 saved: None,
             });
             let saved = record.saved_path(&folder, &place.state, number);
-            let is_kept = matches!(planned.old, Seen::Folder(_));
+            let is_kept = matches!(planned.old, EntryState::Folder(_));
             record.moves[number].saved = is_kept.then_some(saved);
             if is_put {
                 add_missing(&mut record.made, &planned.location.directory);
@@ -350,7 +357,7 @@ impl Run<'_> {
         folder: &ChangeFolder,
         record: &mut ChangeRecord,
         moves: &[PlannedMove],
-        files: impl FnOnce(&[usize]) -> Vec<FileChange>,
+        files: impl FnOnce(&[usize]) -> Vec<FileReplacement>,
     ) -> Result<(), InstallError> {
         let disk = &self.installer.disk;
         self.check_cancelled()?;
@@ -425,8 +432,15 @@ impl Run<'_> {
         moves: &[PlannedMove],
         directories: &BTreeMap<PathBuf, Directory>,
     ) -> Result<Vec<usize>, InstallError> {
-        let (done, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let mut placed = self.place_all(record, moves, directories)?;
+        let done = AtomicUsize::new(placed.iter().filter(|it| it.is_some()).count());
+        let failed = AtomicBool::new(false);
+        // What was placed is ready.
+        let ready: Vec<bool> = placed.iter().map(Option::is_some).collect();
         let stage = |number: usize| {
+            if ready[number] {
+                return Ok((EntryState::Absent, false));
+            }
             if failed.load(Ordering::Relaxed) {
                 return Err(InstallError::Cancelled { now: InstallState::Unchanged });
             }
@@ -434,7 +448,7 @@ impl Run<'_> {
                 let own = &record.moves[number];
                 let (Some(draft), Some(directory)) = (&own.draft, directories.get(&own.directory))
                 else {
-                    return Ok((Seen::Absent, false));
+                    return Ok((EntryState::Absent, false));
                 };
                 self.stage(&own.skill, &moves[number].new, directory, draft)
             });
@@ -456,7 +470,7 @@ impl Run<'_> {
         for (number, staged) in staged.into_iter().enumerate() {
             match staged {
                 Ok((new, is_copy)) => {
-                    record.moves[number].new = new;
+                    record.moves[number].new = placed[number].take().unwrap_or(new);
                     copies.extend(is_copy.then_some(number));
                 }
                 Err(error @ InstallError::Cancelled { .. }) => {
@@ -468,6 +482,52 @@ impl Run<'_> {
         stopped.map_or(Ok(copies), Err)
     }
 
+    /// Creates all drafts that are files of the cache and nothing else, many at once.
+    fn place_all(
+        &self,
+        record: &ChangeRecord,
+        moves: &[PlannedMove],
+        directories: &BTreeMap<PathBuf, Directory>,
+    ) -> Result<Vec<Option<EntryState>>, InstallError> {
+        let mut placed = vec![None; moves.len()];
+        let mut jobs: Vec<(usize, &[TreeFile], PathBuf)> = Vec::new();
+        for (number, (own, planned)) in record.moves.iter().zip(moves).enumerate() {
+            if let (Some(draft), Some(directory), Content::Files(files)) =
+                (&own.draft, directories.get(&own.directory), &planned.new)
+            {
+                jobs.push((number, files, directory.path().join(draft)));
+            }
+        }
+        let mut done = 0;
+        for jobs in jobs.chunks(AT_ONCE) {
+            self.check_cancelled()?;
+            for (_, _, path) in jobs {
+                let failed = |it| unwritten((path.clone(), it));
+                self.installer.disk.before(InstallStep::Create).map_err(failed)?;
+            }
+            let folders: Vec<_> = jobs.iter().map(|it| (it.1, &*it.2)).collect();
+            self.installer.cache.place_all(&folders).map_err(|source| {
+                let is_it = |it: &&(usize, &[TreeFile], PathBuf)| match &source {
+                    CacheError::Missing(digest) => ContentDigest::of(it.1) == *digest,
+                    CacheError::Io { path, .. } => path.starts_with(&it.2),
+                    CacheError::InUse(_) => true,
+                };
+                let skill = jobs.iter().find(is_it).or(jobs.first());
+                let skill = skill.map(|it| record.moves[it.0].skill.clone()).unwrap_or_default();
+                InstallError::Cache { skill, now: InstallState::Unchanged, source }
+            })?;
+            for (number, files, _) in jobs {
+                let tree = DiskTree { files: files.to_vec(), others: Vec::new() };
+                placed[*number] = Some(EntryState::Folder(tree.fingerprint()));
+            }
+            done += jobs.len();
+            if let Some(report) = self.options.on_progress {
+                report(done, moves.len());
+            }
+        }
+        Ok(placed)
+    }
+
     /// Creates a draft; returns what it is, and whether it is a copy instead of a link.
     fn stage(
         &self,
@@ -475,12 +535,12 @@ impl Run<'_> {
         content: &Content,
         directory: &Directory,
         draft: &str,
-    ) -> Result<(Seen, bool), InstallError> {
+    ) -> Result<(EntryState, bool), InstallError> {
         let (disk, cache) = (&self.installer.disk, &self.installer.cache);
         let path = directory.path().join(draft);
         let failed = |it| unwritten((path.clone(), it));
         match content {
-            Content::Nothing => Ok((Seen::Absent, false)),
+            Content::Nothing => Ok((EntryState::Absent, false)),
             Content::Files(files) => {
                 disk.before(InstallStep::Create).map_err(failed)?;
                 cache.place(files, &path).map_err(|source| InstallError::Cache {
@@ -489,7 +549,7 @@ impl Run<'_> {
                     source,
                 })?;
                 let tree = DiskTree { files: files.clone(), others: Vec::new() };
-                Ok((Seen::Folder(tree.fingerprint()), false))
+                Ok((EntryState::Folder(tree.fingerprint()), false))
             }
             Content::Merged { tree, ours, theirs } => {
                 disk.before(InstallStep::Create).map_err(failed)?;
@@ -516,12 +576,12 @@ impl Run<'_> {
                     }
                 }
                 let seen = look(directory, draft).map_err(failed)?;
-                Ok((seen.unwrap_or(Seen::Absent), false))
+                Ok((seen.unwrap_or(EntryState::Absent), false))
             }
             Content::Link(target, copy) => {
                 if sys::has_links() || **copy == Content::Nothing {
                     match directory.create_link(disk, target, draft) {
-                        Ok(()) => return Ok((Seen::Link(target.clone()), false)),
+                        Ok(()) => return Ok((EntryState::Link(target.clone()), false)),
                         Err(error) if **copy == Content::Nothing || !is_impossible(&error) => {
                             return Err(failed(error));
                         }
@@ -533,7 +593,9 @@ impl Run<'_> {
             Content::Copy(from, fingerprint) => {
                 disk.copy(from, &path).map_err(failed)?;
                 match look(directory, draft).map_err(failed)? {
-                    Some(Seen::Folder(it)) if it == *fingerprint => Ok((Seen::Folder(it), false)),
+                    Some(EntryState::Folder(it)) if it == *fingerprint => {
+                        Ok((EntryState::Folder(it), false))
+                    }
                     _ => Err(InstallError::NotKept { path: from.clone() }),
                 }
             }
@@ -594,9 +656,9 @@ fn write_file(disk: &Disk, directory: &Directory, own: &FileMove) -> Result<(), 
 /// Plans how a file is written; `None` if it stays as it is. A link is written where it leads.
 fn plan_file(
     record: &mut ChangeRecord,
-    file: FileChange,
+    file: FileReplacement,
 ) -> Result<Option<FileMove>, InstallError> {
-    let FileChange { path, before, after } = file;
+    let FileReplacement { path, before, after } = file;
     let failed = |it| InstallError::unchanged("read", path.clone(), it);
     let real = match std::fs::symlink_metadata(&path) {
         Ok(_) => real_path(&path).map_err(failed)?,
@@ -659,6 +721,10 @@ fn unfinished((path, source): (PathBuf, io::Error)) -> InstallError {
 fn lock_within(file: File, timeout: Duration, on_wait: &dyn Fn()) -> io::Result<Option<File>> {
     match file.try_lock() {
         Ok(()) => return Ok(Some(file)),
+        // Some file systems have no locks.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+            return Ok(Some(file));
+        }
         Err(TryLockError::Error(error)) => return Err(error),
         Err(TryLockError::WouldBlock) => {}
     }

@@ -12,6 +12,7 @@
 //! | `record.json` | nothing is left to do | nothing: `undo` uses it |
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     disk::{Directory, Disk, EntryKind},
-    plan::{Fate, Seen},
+    plan::{EntryState, Fate},
     sys,
     tree::read_tree,
 };
@@ -40,6 +41,8 @@ const OLD: &str = "old";
 const BACK: &str = "-back";
 /// The number of changes that can be undone.
 const MAX_CHANGES: usize = 20;
+/// From how many entries of the trash on the whole file system is synced at once.
+const MANY: usize = 16;
 /// The largest journal that is read.
 const MAX_JOURNAL: u64 = 256 << 20;
 /// The version of the format.
@@ -78,8 +81,8 @@ pub(super) struct Move {
     pub(super) draft: Option<String>,
     /// The hidden name of what was there.
     pub(super) hold: Option<String>,
-    pub(super) old: Seen,
-    pub(super) new: Seen,
+    pub(super) old: EntryState,
+    pub(super) new: EntryState,
     pub(super) fate: Fate,
     /// Where what was there is kept afterwards.
     pub(super) saved: Option<PathBuf>,
@@ -133,11 +136,11 @@ mod bytes {
 pub(super) type StepResult<T> = Result<T, (PathBuf, io::Error)>;
 
 /// Adds a path to the error of the system.
-pub(super) trait At<T> {
+pub(super) trait AtPath<T> {
     fn at(self, path: impl Into<PathBuf>) -> StepResult<T>;
 }
 
-impl<T> At<T> for io::Result<T> {
+impl<T> AtPath<T> for io::Result<T> {
     fn at(self, path: impl Into<PathBuf>) -> StepResult<T> {
         self.map_err(|error| (path.into(), error))
     }
@@ -269,12 +272,12 @@ fn last_in_trash(state: &Path) -> u64 {
 }
 
 /// Returns what is at a name now.
-pub(super) fn look(directory: &Directory, name: &str) -> io::Result<Option<Seen>> {
+pub(super) fn look(directory: &Directory, name: &str) -> io::Result<Option<EntryState>> {
     Ok(match directory.kind(name)? {
-        None => Some(Seen::Absent),
-        Some(EntryKind::Link(target)) => Some(Seen::Link(target)),
+        None => Some(EntryState::Absent),
+        Some(EntryKind::Link(target)) => Some(EntryState::Link(target)),
         Some(EntryKind::Folder) => {
-            Some(Seen::Folder(read_tree(&directory.path().join(name))?.fingerprint()))
+            Some(EntryState::Folder(read_tree(&directory.path().join(name))?.fingerprint()))
         }
         Some(EntryKind::File | EntryKind::Other) => None,
     })
@@ -314,6 +317,7 @@ pub(super) fn roll_back(
     state: &Path,
     record: &ChangeRecord,
 ) -> StepResult<()> {
+    check_root(record)?;
     if folder.has(DONE) {
         // It is not certain that this is on the disk.
         folder.advance(disk, DONE, MOVES)?;
@@ -341,6 +345,11 @@ pub(super) fn roll_back(
     }
     remove_made(disk, record)?;
     folder.remove(disk)
+}
+
+/// Fails if the project is gone: it may come back, with what its hidden names hold.
+fn check_root(record: &ChangeRecord) -> StepResult<()> {
+    fs::metadata(&record.root).map(drop).at(&record.root)
 }
 
 /// Removes the directories that a change created, as far as they are empty.
@@ -463,11 +472,24 @@ pub(super) fn put_in_trash(
     name: &str,
     entry: &Path,
 ) -> StepResult<()> {
+    move_to_trash(disk, directory, name, entry)?;
+    sync_entry(disk, entry)
+}
+
+/// Moves something to an entry of the trash, which is not synced.
+fn move_to_trash(disk: &Disk, directory: &Directory, name: &str, entry: &Path) -> StepResult<()> {
     disk.create_private_directory(entry).at(entry)?;
     let origin = entry.join(ORIGIN);
-    disk.write(&origin, &sys::path_bytes(directory.path())).at(origin)?;
+    disk.remove_all(&origin).at(&origin)?;
+    disk.create_unsynced(&origin, &sys::path_bytes(directory.path())).at(origin)?;
     let (from, to) = (directory.path().join(name), entry.join(SKILL));
     disk.move_across(&from, &to).at(to)
+}
+
+fn sync_entry(disk: &Disk, entry: &Path) -> StepResult<()> {
+    let origin = entry.join(ORIGIN);
+    disk.sync_file(&origin).at(&origin)?;
+    disk.sync_parent(&origin).at(entry)
 }
 
 /// Moves what was replaced or removed to where it is kept. It can be repeated.
@@ -477,6 +499,8 @@ pub(super) fn finish(
     state: &Path,
     record: &ChangeRecord,
 ) -> StepResult<()> {
+    check_root(record)?;
+    let (mut changed, mut entries) = (BTreeSet::new(), Vec::new());
     for own in &record.moves {
         let Some(hold) = &own.hold else { continue };
         let Some(directory) = reopen(disk, &own.directory)? else { continue };
@@ -486,14 +510,26 @@ pub(super) fn finish(
             (None, _) | (_, None) => {}
             (Some(_), Some(saved)) if own.fate == Fate::Trash => {
                 let entry = saved.parent().unwrap_or(saved);
-                put_in_trash(disk, &directory, hold, entry)?;
+                move_to_trash(disk, &directory, hold, entry)?;
+                entries.push(entry);
             }
             (Some(_), Some(saved)) => {
                 let parent = saved.parent().unwrap_or(saved);
                 disk.create_private_directory(parent).at(parent)?;
                 disk.move_across(&shown, saved).at(saved)?;
+                changed.insert(saved.clone());
             }
         }
+        changed.insert(own.directory.join(hold));
+    }
+    let is_synced = entries.len() > MANY && disk.sync_file_system(state).at(state)?;
+    for entry in entries.iter().filter(|_| !is_synced) {
+        sync_entry(disk, entry)?;
+    }
+    let parents: BTreeSet<&Path> = changed.iter().filter_map(|it| it.parent()).collect();
+    for parent in parents {
+        // Any name in it stands for it.
+        disk.sync_parent(&parent.join(RECORD)).at(parent)?;
     }
     for file in &record.files {
         remove_drafts(disk, file)?;

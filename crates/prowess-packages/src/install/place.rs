@@ -93,18 +93,9 @@ impl InstallPlace {
         CLIENTS.iter().flat_map(|it| it.spots).filter_map(|it| self.directory(it)).collect()
     }
 
-    /// Finds the folder of a target of a skill. A target is a folder of the skill's name in a
-    /// directory of a client, and nothing else, whatever a lock says.
-    pub(super) fn locate(
-        &self,
-        target: &InstallTarget,
-        name: &str,
-    ) -> Result<Location, LocationError> {
-        let directory = target.path.strip_suffix(name).and_then(|it| it.strip_suffix('/'));
-        let path = directory.and_then(|it| self.directories().remove(it));
-        let path = path.ok_or(LocationError::NoClientDirectory)?;
-        let directory = self.resolve(&path)?;
-        Ok(Location { directory, name: name.to_owned(), shown: target.path.clone() })
+    /// Prepares to find the folders of many targets.
+    pub(super) fn locator(&self) -> Locator<'_> {
+        Locator { place: self, directories: self.directories(), resolved: BTreeMap::new() }
     }
 
     /// Resolves the links of a directory that may not exist yet. In a project, none may lead out.
@@ -134,6 +125,39 @@ impl InstallPlace {
             return Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
         }
         Err(failed(path, io::ErrorKind::NotFound.into()))
+    }
+}
+
+/// Finds the folders of targets.
+#[derive(Debug)]
+pub(super) struct Locator<'a> {
+    place: &'a InstallPlace,
+    /// Every directory that a client reads here, by its path in the lock.
+    directories: BTreeMap<String, PathBuf>,
+    /// The directories that were looked at, without links.
+    resolved: BTreeMap<String, PathBuf>,
+}
+
+impl Locator<'_> {
+    /// Finds the folder of a target of a skill. A target is a folder of the skill's name in a
+    /// directory of a client, and nothing else, whatever a lock says.
+    pub(super) fn locate(
+        &mut self,
+        target: &InstallTarget,
+        name: &str,
+    ) -> Result<Location, LocationError> {
+        let shown = target.path.strip_suffix(name).and_then(|it| it.strip_suffix('/'));
+        let shown = shown.ok_or(LocationError::NoClientDirectory)?;
+        let directory = match self.resolved.get(shown) {
+            Some(known) => known.clone(),
+            None => {
+                let path = self.directories.get(shown).ok_or(LocationError::NoClientDirectory)?;
+                let resolved = self.place.resolve(path)?;
+                self.resolved.insert(shown.to_owned(), resolved.clone());
+                resolved
+            }
+        };
+        Ok(Location { directory, name: name.to_owned(), shown: target.path.clone() })
     }
 }
 

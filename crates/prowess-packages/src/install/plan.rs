@@ -14,7 +14,7 @@ use super::{
     disk::{Directory, Disk, EntryKind},
     error::InstallError,
     merge::{MergedFile, MergedTree, Versions, merge},
-    place::{InstallPlace, Location, LocationError},
+    place::{InstallPlace, Location, LocationError, Locator},
     sys,
     tree::{DiskTree, TreeDifference, read_trees},
 };
@@ -88,7 +88,7 @@ pub struct InstallPlan {
 /// What is behind a name, for noticing that it changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Seen {
+pub(super) enum EntryState {
     Absent,
     /// A folder, by the fingerprint of its contents.
     Folder(String),
@@ -127,7 +127,7 @@ pub(super) enum Content {
 pub(super) struct PlannedMove {
     pub(super) step: usize,
     pub(super) location: Location,
-    pub(super) old: Seen,
+    pub(super) old: EntryState,
     pub(super) new: Content,
     pub(super) fate: Fate,
 }
@@ -153,6 +153,7 @@ impl InstallPlan {
     ) -> Result<Self, InstallError> {
         let mut planner = Planner {
             place,
+            locator: place.locator(),
             cache,
             edits,
             conflicts: Vec::new(),
@@ -171,7 +172,8 @@ impl InstallPlan {
             located.push((old, old_at?, new, new_at?));
         }
         planner.refuse_conflicts()?;
-        planner.look(located.iter().flat_map(|it| it.1.iter().chain(&it.3)))?;
+        let owned = located.iter().flat_map(|it| &it.1).map(|it| it.location.path()).collect();
+        planner.look(located.iter().flat_map(|it| it.1.iter().chain(&it.3)), &owned)?;
         for (old, old_at, new, new_at) in &located {
             planner.plan_skill(*old, old_at, *new, new_at);
         }
@@ -184,6 +186,7 @@ impl InstallPlan {
 
 struct Planner<'a> {
     place: &'a InstallPlace,
+    locator: Locator<'a>,
     cache: &'a PackageCache,
     edits: LocalEdits,
     conflicts: Vec<InstallConflict>,
@@ -203,25 +206,25 @@ enum State {
 }
 
 impl State {
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> EntryState {
         match self {
-            Self::Folder(tree) => Seen::Folder(tree.fingerprint()),
-            Self::Link(target) => Seen::Link(target.clone()),
-            Self::Absent | Self::Other(_) => Seen::Absent,
+            Self::Folder(tree) => EntryState::Folder(tree.fingerprint()),
+            Self::Link(target) => EntryState::Link(target.clone()),
+            Self::Absent | Self::Other(_) => EntryState::Absent,
         }
     }
 }
 
 /// A target of a skill, and where it is.
 #[derive(Debug, Clone)]
-struct Located {
+struct LocatedTarget {
     location: Location,
     form: TargetForm,
 }
 
 /// The folder with the files of a skill before a change, if it has the user's changes and goes away:
 /// the changes move to the folder that takes its place.
-struct Moving<'a> {
+struct MovingFolder<'a> {
     tree: &'a DiskTree,
     path: PathBuf,
 }
@@ -249,14 +252,14 @@ impl Planner<'_> {
     }
 
     /// Finds the targets of a skill.
-    fn locate(&mut self, skill: Option<&LockedSkill>) -> Result<Vec<Located>, InstallError> {
+    fn locate(&mut self, skill: Option<&LockedSkill>) -> Result<Vec<LocatedTarget>, InstallError> {
         let Some(skill) = skill else { return Ok(Vec::new()) };
         let source = self.source_folder(skill);
-        let mut all: Vec<Located> = Vec::new();
+        let mut all: Vec<LocatedTarget> = Vec::new();
         for target in &skill.targets {
             let (name, path) = (skill.name.clone(), target.path.clone());
             let located = match is_folder_name(&skill.name) {
-                true => self.place.locate(target, &skill.name),
+                true => self.locator.locate(target, &skill.name),
                 false => Err(LocationError::NoClientDirectory),
             };
             let location = match located {
@@ -291,7 +294,7 @@ impl Planner<'_> {
                 self.conflicts.push(conflict);
                 continue;
             }
-            all.push(Located { location, form: target.form });
+            all.push(LocatedTarget { location, form: target.form });
         }
         Ok(all)
     }
@@ -308,11 +311,15 @@ impl Planner<'_> {
         real_path(path).ok()
     }
 
-    /// Looks at everything that a plan may touch.
-    fn look<'l>(&mut self, all: impl Iterator<Item = &'l Located>) -> Result<(), InstallError> {
+    /// Looks at everything that a plan may touch; `owned` is what the lock names.
+    fn look<'l>(
+        &mut self,
+        all: impl Iterator<Item = &'l LocatedTarget>,
+        owned: &BTreeSet<PathBuf>,
+    ) -> Result<(), InstallError> {
         let mut folders = Vec::new();
         let mut open: BTreeMap<PathBuf, Option<Directory>> = BTreeMap::new();
-        for Located { location, .. } in all {
+        for LocatedTarget { location, .. } in all {
             let failed = |it| InstallError::unchanged("read", location.path(), it);
             if !open.contains_key(&location.directory) {
                 let directory = match Disk::default().open(&location.directory) {
@@ -340,8 +347,13 @@ impl Planner<'_> {
         folders.sort();
         folders.dedup();
         for (path, tree) in folders.iter().zip(read_trees(&folders)) {
-            let tree = tree.map_err(|it| InstallError::unchanged("read", path.clone(), it))?;
-            self.disk.insert(path.clone(), State::Folder(tree));
+            let state = match tree {
+                Ok(tree) => State::Folder(tree),
+                // It stays whatever is in it.
+                Err(_) if !owned.contains(path) => State::Other("a folder"),
+                Err(error) => return Err(InstallError::unchanged("read", path.clone(), error)),
+            };
+            self.disk.insert(path.clone(), state);
         }
         Ok(())
     }
@@ -353,9 +365,9 @@ impl Planner<'_> {
     fn plan_skill(
         &mut self,
         old: Option<&LockedSkill>,
-        old_at: &[Located],
+        old_at: &[LocatedTarget],
         new: Option<&LockedSkill>,
-        new_at: &[Located],
+        new_at: &[LocatedTarget],
     ) {
         let old_files = old.map_or(&[][..], |it| &it.files);
         let is_same_version = old.zip(new).is_some_and(|(old, new)| old.digest == new.digest);
@@ -374,7 +386,7 @@ impl Planner<'_> {
                 let carries = is_same_version || self.edits == LocalEdits::Merge;
                 let carries = carries && self.edits != LocalEdits::SetAside;
                 let path = first.location.path();
-                (!stays && is_edited && carries).then_some(Moving { tree, path })
+                (!stays && is_edited && carries).then_some(MovingFolder { tree, path })
             }
             _ => None,
         };
@@ -410,12 +422,12 @@ impl Planner<'_> {
     fn plan_target(
         &mut self,
         name: &str,
-        at: &Located,
-        before: Option<&Located>,
-        old_first: Option<&Located>,
+        at: &LocatedTarget,
+        before: Option<&LocatedTarget>,
+        old_first: Option<&LocatedTarget>,
         content: Content,
         (old_files, new_files, is_same_version): (&[TreeFile], &[TreeFile], bool),
-        moving: Option<&Moving<'_>>,
+        moving: Option<&MovingFolder<'_>>,
     ) {
         let was = before.map(|it| it.form);
         let state = self.state(&at.location);
@@ -426,7 +438,13 @@ impl Planner<'_> {
                     None => (content, Vec::new()),
                 };
                 let action = InstallAction::Create;
-                self.step(name, at, action, merged, Some((Seen::Absent, content, Fate::History)));
+                self.step(
+                    name,
+                    at,
+                    action,
+                    merged,
+                    Some((EntryState::Absent, content, Fate::History)),
+                );
             }
             (State::Link(target), Content::Link(wanted, _)) if target == wanted => {
                 self.step(name, at, InstallAction::Keep, Vec::new(), None);
@@ -477,8 +495,8 @@ impl Planner<'_> {
     fn plan_removal(
         &mut self,
         old: &LockedSkill,
-        at: &Located,
-        old_first: Option<&Located>,
+        at: &LocatedTarget,
+        old_first: Option<&LocatedTarget>,
         stays_elsewhere: bool,
         carried: bool,
     ) {
@@ -511,8 +529,8 @@ impl Planner<'_> {
     fn is_own_link(
         &self,
         target: &Path,
-        before: Option<&Located>,
-        old_first: Option<&Located>,
+        before: Option<&LocatedTarget>,
+        old_first: Option<&LocatedTarget>,
     ) -> bool {
         let (Some(before), Some(first)) = (before, old_first) else { return false };
         before.form == TargetForm::Link
@@ -541,10 +559,10 @@ impl Planner<'_> {
     fn step(
         &mut self,
         skill: &str,
-        at: &Located,
+        at: &LocatedTarget,
         action: InstallAction,
         merged: Vec<MergedFile>,
-        change: Option<(Seen, Content, Fate)>,
+        change: Option<(EntryState, Content, Fate)>,
     ) {
         if let Some((old, new, fate)) = change {
             let (step, location) = (self.steps.len(), at.location.clone());
@@ -554,12 +572,12 @@ impl Planner<'_> {
         self.steps.push(PlannedStep { skill, path, action, form: at.form, merged });
     }
 
-    fn occupied(&mut self, skill: &str, at: &Located, what: &'static str) {
+    fn occupied(&mut self, skill: &str, at: &LocatedTarget, what: &'static str) {
         let (skill, path) = (skill.to_owned(), at.location.shown.clone());
         self.conflicts.push(InstallConflict::Occupied { skill, path, what });
     }
 
-    fn changed(&mut self, skill: &str, at: &Located, difference: TreeDifference) {
+    fn changed(&mut self, skill: &str, at: &LocatedTarget, difference: TreeDifference) {
         let (skill, path) = (skill.to_owned(), at.location.shown.clone());
         let TreeDifference { changed, modes, missing, extra } = difference;
         let mut files = [changed, modes, missing, extra].concat();
@@ -576,7 +594,7 @@ impl Planner<'_> {
             .filter(|it| it.new == Content::Nothing)
             .map(|it| it.location.path())
             .collect();
-        for planned in self.moves.iter().filter(|it| it.old == Seen::Absent) {
+        for planned in self.moves.iter().filter(|it| it.old == EntryState::Absent) {
             let directory = &*planned.location.directory;
             if !names.contains_key(directory) {
                 let listed = match Disk::default().open(directory).and_then(|it| it.names()) {

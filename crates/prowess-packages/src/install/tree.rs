@@ -125,13 +125,13 @@ pub(super) fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Syn
 }
 
 /// The names in a folder, before any file is read.
-struct Listed {
+struct FolderListing {
     files: Vec<String>,
     others: Vec<String>,
 }
 
-fn list(folder: &Path) -> io::Result<Listed> {
-    let mut listed = Listed { files: Vec::new(), others: Vec::new() };
+fn list(folder: &Path) -> io::Result<FolderListing> {
+    let mut listed = FolderListing { files: Vec::new(), others: Vec::new() };
     let mut folders = vec![(folder.to_owned(), String::new(), 0)];
     let mut seen = 0;
     while let Some((folder, above, depth)) = folders.pop() {

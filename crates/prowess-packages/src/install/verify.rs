@@ -50,13 +50,14 @@ pub enum VerifyFault {
 /// Files that systems and interpreters make by themselves, such as `.DS_Store` and `__pycache__`,
 /// are not reported.
 pub fn verify(place: &InstallPlace, skills: &[LockedSkill]) -> Vec<VerifiedTarget> {
+    let mut locator = place.locator();
     let mut verified: Vec<VerifiedTarget> = Vec::new();
     let mut folders: Vec<(usize, &LockedSkill, PathBuf)> = Vec::new();
     for skill in skills {
         let first = skill.targets.iter().find(|it| it.form == TargetForm::Folder);
-        let first = first.and_then(|it| place.locate(it, &skill.name).ok());
+        let first = first.and_then(|it| locator.locate(it, &skill.name).ok());
         for target in &skill.targets {
-            let (fault, folder) = match place.locate(target, &skill.name) {
+            let (fault, folder) = match locator.locate(target, &skill.name) {
                 Err(LocationError::NoClientDirectory) => {
                     (Some(VerifyFault::NoClientDirectory), None)
                 }
