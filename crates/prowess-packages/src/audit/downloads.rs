@@ -15,7 +15,7 @@ macro_rules! into_shell {
 /// A URL that nobody can trust: an address, no encryption, a paste or a short link.
 macro_rules! bad_url {
     () => {
-        r#"(?:https?://\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|https?://(?:[\w-]{1,40}\.){0,3}(?:pastebin\.com|paste\.ee|rentry\.(?:co|org)|glot\.io|hastebin\.com|0x0\.st|transfer\.sh|termbin\.com|bit\.ly|tinyurl\.com|is\.gd|t\.co|cutt\.ly|ngrok(?:-free)?\.(?:io|app)|trycloudflare\.com|serveo\.net|files\.catbox\.moe|anonfiles?\.\w{2,5}|webhook\.site)\b)"#
+        r#"(?:(?:https?://|\s)\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}[/:]|https?://(?:[\w-]{1,40}\.){0,3}(?:pastebin\.com|paste\.ee|rentry\.(?:co|org)|glot\.io|hastebin\.com|0x0\.st|transfer\.sh|termbin\.com|bit\.ly|tinyurl\.com|is\.gd|t\.co|cutt\.ly|ngrok(?:-free)?\.(?:io|app)|trycloudflare\.com|serveo\.net|files\.catbox\.moe|anonfiles?\.\w{2,5}|webhook\.site)\b)"#
     };
 }
 

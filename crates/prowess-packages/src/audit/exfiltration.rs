@@ -16,7 +16,7 @@ patterns! {
     EXFILTRATION Words(E), ["http", "@", "webhook"],
         concat!(
             r"(?:", secret_file!(),
-            r"|`?\.env`? (?:file|contents?)|environment variables|private keys?|seed phrase|every file you \w+)[^\n]{0,80}\b(?:and|then)\W{1,3}(?:\w+\W{1,3}){0,2}?(?:send|upload|post|forward|transmit|submit|e-?mail)s?\b[^\n]{0,80}?(?:https?://|[\w.+-]{1,64}@[\w-]{1,64}\.\w|webhook)"),
+            r"|`?\.env`? (?:file|contents?)|environment variables|private keys?|seed phrase|every file you \w+)[^\n]{0,80}\b(?:and|then)\W{1,3}(?:\w+\W{1,3}){0,2}?(?:send|upload|post|forward|transmit|submit|paste|e-?mail)s?\b[^\n]{0,80}?(?:https?://|[\w.+-]{1,64}@[\w-]{1,64}\.\w|webhook)"),
         "the text tells the agent to send secrets of the user elsewhere";
     EXFILTRATION Words(E), ["every file", "all files", "every message", "every prompt"],
         r"\b(?:send|upload|post|forward|transmit|copy|mirror)\W{1,3}(?:a copy of )?(?:every|all)\W{1,3}(?:files?|messages?|prompts?)\b[^\n]{0,60}\bto\W{1,3}(?:`|<)?https?://",

@@ -123,6 +123,12 @@ pub(super) fn language(path: &str, text: &str) -> Language {
         _ => match text.strip_prefix("#!").and_then(|it| it.lines().next()) {
             Some(line) if line.contains("sh") => Language::Shell,
             Some(_) => Language::Script,
+            // A file without a name for its kind, where programs are.
+            None if !name.contains('.')
+                && path.split('/').rev().skip(1).any(|it| matches!(it, "scripts" | "bin")) =>
+            {
+                Language::Shell
+            }
             None if matches!(
                 name.as_str(),
                 "makefile" | "dockerfile" | "justfile" | "rakefile" | "gemfile"

@@ -8,7 +8,7 @@ use super::pattern::{
 
 patterns! {
     OVERRIDE_INSTRUCTIONS Words(E), ["ignore", "disregard", "forget", "discard", "abandon"],
-        r"\b(?:ignor|disregard|forget|discard|abandon)(?:e|ing)?\b\W{1,4}(?:\w+\W{1,3}){0,3}?(?:previous|prior|earlier|above|preceding|existing|original|former|initial|system|safety)\b(?:\W{1,3}\w+){0,4}?\W{1,3}(?:instructions?|directives?|guidelines|prompts?|rules|polic(?:y|ies)|guardrails|safeguards)\b",
+        r"\b(?:ignor|disregard|forget|discard|abandon)(?:e|ing)?\b\W{1,6}(?:\w+\W{1,6}){0,3}?_?(?:previous|prior|earlier|above|preceding|existing|original|former|initial|system|safety)(?:\b|_)(?:\W{1,6}\w+){0,4}?\W{1,6}_?(?:instructions?|directives?|guidelines|prompts?|rules|polic(?:y|ies)|guardrails|safeguards)\b",
         "the text tells the agent to ignore its earlier instructions";
     OVERRIDE_INSTRUCTIONS Words(W), ["ignore", "disregard"],
         r"\b(?:ignore|disregard)\W{1,3}(?:all|any|every|your|the user'?s?)\W{1,3}(?:\w+\W{1,3}){0,2}?(?:instructions?|directives|polic(?:y|ies)|guardrails|requests?|wishes)\b",

@@ -38,7 +38,7 @@ patterns! {
         "the code has a long text of character codes";
 
     DYNAMIC_CODE Code(E, Some(W)), ["exec", "eval", "function("],
-        r"\b(?:exec|eval|function)\s{0,2}\(\s{0,2}(?:compile\s{0,2}\(\s{0,2})?(?:await\s{1,2}\(?)?(?:requests\.get|urllib\.request\.urlopen|urlopen|httpx\.get|fetch\s{0,2}\(|axios\.get|\(?await fetch)",
+        r"\b(?:exec|eval|function)\s{0,2}\(\s{0,2}(?:compile\s{0,2}\(\s{0,2})?(?:await\s{1,2}\(?)?(?:requests\.get|(?:\w{1,20}\.){0,3}urlopen|httpx\.get|fetch\s{0,2}\(|axios\.get|\(?await fetch)",
         "the code runs what it has just downloaded";
     DYNAMIC_CODE Code(E, Some(W)), ["urlopen", "requests.get", "httpx.get"],
         r"(?s-u:\b(\w{1,30})\s{0,2}=\s{0,2}(?:requests\.get|urllib\.request\.urlopen|urlopen|httpx\.get)\([^\n]{0,200}\n.{0,300}\bexec\s{0,2}\(\s{0,2}\w{1,30}(?:\.(?:text|content|read\(\)))?)",

@@ -11,7 +11,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::{
     commands, credentials, downloads, exfiltration, injection,
-    markdown::{Part, Place},
+    markdown::{Place, TextPart},
     obfuscation,
     pattern::{Pattern, Scope, WINDOW},
     persistence,
@@ -41,7 +41,7 @@ pub(super) struct Document<'a> {
     pub(super) text: Text<'a>,
     /// What the text is outside of its parts.
     pub(super) base: Place,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<TextPart>,
     /// Whether the skill is about security, so that its documents show what they warn of.
     pub(super) teaches: bool,
 }
@@ -96,8 +96,12 @@ pub(super) fn regex(pattern: &str) -> Regex {
 
 static WARNING: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?:\b(?:never|not|don'?t|cannot|can'?t|avoid|refus\w+|reject\w*|block\w*|detect\w*|flag\w*|forbid\w*|prohibit\w*|prevent\w*|warn\w*|such as|e\.g|like|examples?|phrases?|patterns?|attempts?|attack\w*|inject\w*|malicious|suspicious|says?|saying|ask(?:s|ed|ing)|contains?|containing|trie[sd]|trying|claim\w*|instead of|rather than|treat|harmful|dangerous|unsafe|insecure|bad|wrong|vulnerab\w*|exploit\w*|test case|adversar\w*|jailbreak\w*|manipulat\w*|hijack\w*|untrusted|unauthori[sz]ed|proceed|continue|guess)\b|\xE2\x9D\x8C|\xE2\x9C\x97|\xF0\x9F\x9A\xAB|\xF0\x9F\x9A\xA9)",
+        r"(?:(?:^|[^\w./:@-])(?:never|not|don'?t|cannot|can'?t|avoid|refus\w+|reject\w*|block\w*|detect\w*|flag\w*|forbid\w*|prohibit\w*|prevent\w*|warn\w*|such as|e\.g|like|examples?|phrases?|patterns?|attempts?|attack\w*|inject\w*|malicious|suspicious|says?|saying|ask(?:s|ed|ing)|contains?|containing|trie[sd]|trying|claim\w*|instead of|rather than|treat|harmful|dangerous|unsafe|insecure|bad|wrong|vulnerab\w*|exploit\w*|test case|adversar\w*|jailbreak\w*|manipulat\w*|hijack\w*|untrusted|unauthori[sz]ed|proceed|continue|guess)\b|\xE2\x9D\x8C|\xE2\x9C\x97|\xF0\x9F\x9A\xAB|\xF0\x9F\x9A\xA9)",
     )
+});
+/// Negations that encourage.
+static BOLD: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"\b(?:never|not|don'?t)\W{1,3}(?:hesitate|fail|forget|worry|refuse|be afraid|only)\b")
 });
 static TEACHING: LazyLock<Regex> = LazyLock::new(|| {
     regex(
@@ -107,12 +111,12 @@ static TEACHING: LazyLock<Regex> = LazyLock::new(|| {
 
 impl Document<'_> {
     /// Returns the part at a position, or the stretch between two of them.
-    fn part_at(&self, at: usize) -> Part {
+    fn part_at(&self, at: usize) -> TextPart {
         let index = self.parts.partition_point(|it| it.start <= at);
         let before = index.checked_sub(1).map(|it| self.parts[it]);
         match before {
             Some(part) if at < part.end => part,
-            _ => Part {
+            _ => TextPart {
                 start: before.map_or(0, |it| it.end),
                 end: self.parts.get(index).map_or(self.text.folded.len(), |it| it.start),
                 place: self.base,
@@ -122,7 +126,7 @@ impl Document<'_> {
     }
 
     /// Returns the stretch around an anchor that a pattern is searched in.
-    fn window(part: &Part, at: usize) -> (usize, usize) {
+    fn window(part: &TextPart, at: usize) -> (usize, usize) {
         (at.saturating_sub(WINDOW).max(part.start), (at + WINDOW).min(part.end))
     }
 
@@ -130,7 +134,7 @@ impl Document<'_> {
     fn severity(
         &self,
         pattern: &Pattern,
-        part: &Part,
+        part: &TextPart,
         start: usize,
         end: usize,
     ) -> Option<Severity> {
@@ -152,13 +156,13 @@ impl Document<'_> {
             }
             (Scope::Description(_), _) => return None,
         };
-        if self.is_mentioned(pattern, part, start, end) {
-            return Some(Severity::Info);
-        }
         let is_about_it = is_document && (self.teaches || self.is_below_warning(start));
-        match is_about_it && severity == Severity::Error {
-            true => lower(severity),
-            false => Some(severity),
+        match self.mention(pattern, part, start, end) {
+            Mention::Sure => Some(Severity::Info),
+            Mention::Likely if is_about_it => Some(Severity::Info),
+            Mention::Likely => lower(severity),
+            Mention::No if is_about_it && severity == Severity::Error => lower(severity),
+            Mention::No => Some(severity),
         }
     }
 
@@ -173,58 +177,56 @@ impl Document<'_> {
         before.rsplit('\n').next().unwrap_or("")
     }
 
-    /// Whether a match is an example, quoted, or what the reader is told not to do.
-    fn is_mentioned(&self, pattern: &Pattern, part: &Part, start: usize, end: usize) -> bool {
+    /// Returns how sure it is that a match is only about an attack: an example, quoted, or what the
+    /// reader is told not to do.
+    fn mention(&self, pattern: &Pattern, part: &TextPart, start: usize, end: usize) -> Mention {
         let Pattern { scope, rule, .. } = *pattern;
-        // Addresses and commands are quoted where they are meant, too.
-        let shown = ["exfiltration", "untrusted-download"];
+        let is_words = matches!(scope, Scope::Words(_));
         let bytes = self.text.folded.as_bytes();
         let line_start = bytes[..start].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
         let line_end =
             bytes[end..].iter().position(|it| *it == b'\n').map_or(bytes.len(), |it| end + it);
         let line_start = line_start.max(start.saturating_sub(400));
         let before = &bytes[line_start..start];
-        match (scope, part.place) {
-            (_, Place::Script | Place::Data) => {
-                let comment = before.trim_ascii_start();
-                [&b"#"[..], b"//", b"--", b"*", b"REM "].iter().any(|it| comment.starts_with(it))
-                    || (matches!(scope, Scope::Words(_)) && WARNING.is_match(before))
-            }
-            (_, Place::Fence) => {
-                let comment = before.trim_ascii_start();
+        let is_comment = |marks: &[&str]| {
+            marks.iter().any(|it| before.trim_ascii_start().starts_with(it.as_bytes()))
+        };
+        match part.place {
+            Place::Script | Place::Data => match is_comment(&["#", "//", "-- ", "* ", "REM "])
+                || (is_words && WARNING.is_match(before))
+            {
+                true => Mention::Sure,
+                false => Mention::No,
+            },
+            Place::Fence if is_comment(&["#", "//"]) => Mention::Sure,
+            Place::Fence => {
                 let note = &bytes[end..line_end.min(end + 160)];
                 let above = &bytes[line_start.saturating_sub(160).max(part.start)..line_start];
                 let lead = &bytes[part.start.saturating_sub(260)..part.start];
                 let lead = &lead[lead.windows(2).rposition(|it| it == b"\n\n").unwrap_or(0)..];
-                // A comment, or a mark such as a red cross.
-                let says = |text: &[u8]| {
-                    let begins = |it: &[u8]| {
-                        matches!(it, b" #" | b"\n#" | b" /" | b"\n/")
-                            || matches!(it[0], 0xE2 | 0xF0)
-                    };
-                    let at = text.windows(2).position(begins);
-                    at.is_some_and(|it| WARNING.is_match(&text[it..]))
-                };
-                comment.starts_with(b"#")
-                    || comment.starts_with(b"//")
-                    || says(note)
-                    || says(above)
-                    || WARNING.is_match(lead)
+                match remarks(note) || remarks(above) || warns(lead) {
+                    true => Mention::Likely,
+                    false => Mention::No,
+                }
             }
-            (_, Place::Hidden) => false,
-            (_, Place::Prose | Place::Frontmatter) => {
+            Place::Hidden => Mention::No,
+            Place::Prose | Place::Frontmatter => {
                 // Only what is before it in the same sentence; a table row is one sentence.
                 let is_row = before.trim_ascii_start().starts_with(b"|");
                 let from = sentence_start(bytes, start.saturating_sub(200).max(part.start), start);
                 let sentence = &bytes[if is_row { line_start } else { from }..start];
-                let is_warning = WARNING.is_match(sentence)
-                    || (is_row && WARNING.is_match(&bytes[end..line_end.min(end + 200)]));
+                let behind = &bytes[end..line_end.min(end + 200)];
+                if warns(sentence) || (is_row && warns(behind)) {
+                    return Mention::Sure;
+                }
                 let odd = |mark: u8| before.iter().filter(|it| **it == mark).count() % 2 == 1;
                 let is_quoted = odd(b'"') || odd(b'`') || before.last() == Some(&b'\'');
-                is_warning
-                    || (is_quoted
-                        && matches!(scope, Scope::Words(_))
-                        && !shown.contains(&rule.code))
+                // Addresses and commands are quoted where they are meant, too.
+                let is_shown = matches!(rule.code, "exfiltration" | "untrusted-download");
+                match is_quoted && is_words && !is_shown {
+                    true => Mention::Likely,
+                    false => Mention::No,
+                }
             }
         }
     }
@@ -238,6 +240,25 @@ impl Document<'_> {
         let heading = heading.and_then(|it| it.split(|byte| *byte == b'\n').next());
         heading.is_some_and(|it| TEACHING.is_match(&it[..it.len().min(200)]))
     }
+}
+
+/// How sure it is that words are only mentioned.
+enum Mention {
+    Sure,
+    Likely,
+    No,
+}
+
+/// Whether a text warns of what follows, and does not tell the reader to be bold.
+fn warns(text: &[u8]) -> bool {
+    WARNING.is_match(text) && !BOLD.is_match(text)
+}
+
+/// Whether a text has a comment that warns, or a mark such as a red cross.
+fn remarks(text: &[u8]) -> bool {
+    let begins =
+        |it: &[u8]| matches!(it, b" #" | b"\n#" | b" /" | b"\n/") || matches!(it[0], 0xE2 | 0xF0);
+    text.windows(2).position(begins).is_some_and(|it| warns(&text[it..]))
 }
 
 /// Returns where the sentence up to a position begins.

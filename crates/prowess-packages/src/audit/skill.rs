@@ -11,7 +11,7 @@ use super::{
     files::{self, Binary, Language, Setting},
     flow::Secrets,
     is_skill_file,
-    markdown::{self, Part, Place},
+    markdown::{self, Place, TextPart},
     rules::{
         ARCHIVE_FILE, BRINGS_HOOKS, BRINGS_SERVERS, DANGEROUS_COMMAND, DISGUISED_FILE,
         DOWNLOAD_AND_RUN, EXECUTABLE_FILE, EXFILTRATION, LINK_OUTSIDE, NOT_AUDITED,
@@ -183,12 +183,13 @@ fn audit_file<'a>(
         if part.is_shell && !document.teaches {
             reporter.lint(&document, part);
         }
+        reporter.leaks_of_block(&document, part);
     }
     if document.base != Place::Script {
         return None;
     }
     if language == Language::Shell {
-        let whole = Part {
+        let whole = TextPart {
             start: 0,
             end: document.text.folded.len(),
             place: Place::Script,
@@ -362,8 +363,28 @@ impl Reporter<'_> {
         }
     }
 
+    /// Reports lines of a block in a document that send a secret.
+    fn leaks_of_block(&mut self, document: &Document<'_>, part: &TextPart) {
+        let Some(text) = document.text.folded.get(part.start..part.end) else { return };
+        let lines = Lines::new(&document.text.original);
+        for leak in Secrets::default().follow(text).iter().filter(|it| !it.is_login) {
+            let (number, line, _) = lines.at(document.text.original_at(part.start + leak.start));
+            let severity = if document.teaches { Severity::Warning } else { Severity::Error };
+            let columns = (line.len() - line.trim_start().len(), line.trim_end().len());
+            let columns = (columns.0, columns.1.max(columns.0));
+            self.push(
+                &EXFILTRATION,
+                severity,
+                number,
+                line,
+                columns,
+                "the code sends secrets of the user elsewhere",
+            );
+        }
+    }
+
     /// Reports the destructive command in a shell script or block.
-    fn lint(&mut self, document: &Document<'_>, part: &Part) {
+    fn lint(&mut self, document: &Document<'_>, part: &TextPart) {
         let Some(text) = document.text.folded.get(part.start..part.end) else { return };
         let is_fence = part.place == Place::Fence;
         let prompts = text.lines().map(|it| it.strip_prefix("$ ").unwrap_or(it));
