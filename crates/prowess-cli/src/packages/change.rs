@@ -257,7 +257,8 @@ impl<'s> Change<'s> {
             Ok(text) => {
                 let after =
                     (!skills.is_empty() || self.lock_before.is_some()).then(|| text.into_bytes());
-                let mut files = vec![FileReplacement::new(&place.lock, self.lock_before.clone(), after)];
+                let mut files =
+                    vec![FileReplacement::new(&place.lock, self.lock_before.clone(), after)];
                 let after = manifest.into_bytes();
                 if self.manifest_before.as_ref() != Some(&after) {
                     let before = self.manifest_before.clone();
