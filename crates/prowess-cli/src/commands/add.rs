@@ -228,13 +228,13 @@ fn note_moved_tags(wanted: &[SkillToAdd<'_>], change: &Change<'_>, printer: &mut
 
 /// Says what can be done next.
 fn print_next(names: &[&str], session: &PackageSession, printer: &mut Printer) {
-    let (them, is_it) = if names.len() == 1 { ("it", "is") } else { ("them", "are") };
+    let them = if names.len() == 1 { "it" } else { "them" };
     let place = &session.place;
     let (manifest, lock) = (place.short(&place.manifest), place.short(&place.lock));
     printer.note(&match place.is_global {
         true => format!("recorded in `{manifest}`; `prowess undo` takes {them} back"),
         false => format!(
-            "what is installed {is_it} in `{manifest}` and `{lock}`: commit both; `prowess undo` takes {them} back"
+            "recorded in `{manifest}` and `{lock}`: commit both; `prowess undo` takes {them} back"
         ),
     });
     if let [name] = names {
