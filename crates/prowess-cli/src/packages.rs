@@ -31,8 +31,8 @@ use prowess_packages::{
 use tokio::runtime::Runtime;
 
 pub(crate) use self::{
-    change::{Change, Planned, action_word, steps_json},
-    choosing::{Chosen, choose},
+    change::{Change, ChangePlan, action_word, steps_json},
+    choosing::{SkillChoice, choose},
     place::Place,
     removing::remove,
     review::{ReviewedSkill, print_left_out, print_skills, size_text},

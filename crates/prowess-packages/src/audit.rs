@@ -183,7 +183,7 @@ pub fn audit_folder(path: &Path, limits: &AuditLimits) -> Result<AuditReport, Au
         }
         false => {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            walk.files.push(Found { path: name, at: path.to_owned() });
+            walk.files.push(ListedFile { path: name, at: path.to_owned() });
             path.parent().unwrap_or(Path::new(""))
         }
     };
@@ -214,13 +214,13 @@ pub fn audit_folder(path: &Path, limits: &AuditLimits) -> Result<AuditReport, Au
     Ok(report)
 }
 
-struct Found {
+struct ListedFile {
     path: String,
     at: PathBuf,
 }
 
 struct Walk<'a> {
-    files: Vec<Found>,
+    files: Vec<ListedFile>,
     findings: Vec<AuditFinding>,
     limits: &'a AuditLimits,
 }
@@ -258,7 +258,7 @@ impl Walk<'_> {
                     self.findings.push(skill::too_many(&path));
                     return Ok(());
                 }
-                self.files.push(Found { path, at: entry.path() });
+                self.files.push(ListedFile { path, at: entry.path() });
             }
         }
         Ok(())

@@ -15,8 +15,8 @@ use crate::{
     cli_error::CliError,
     completion, context,
     packages::{
-        self, Change, Chosen, PackageSession, ReviewedSkill, choose, print_left_out, print_skills,
-        version_text,
+        self, Change, PackageSession, ReviewedSkill, SkillChoice, choose, print_left_out,
+        print_skills, version_text,
     },
     printer::Printer,
     safe,
@@ -84,7 +84,7 @@ struct Package {
 }
 
 /// A skill to install, with its entry in the manifest.
-struct Wanted<'p> {
+struct SkillToAdd<'p> {
     package: &'p Package,
     skill: &'p PackagedSkill,
     entry: WantedSkill,
@@ -116,11 +116,15 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     for package in &all {
         note_package(package, printer);
         let chosen = choose(&package.found, &package.tree, &package.names, args.all, printer)?;
-        let Some(Chosen { skills, doubles: more }) = chosen else {
+        let Some(SkillChoice { skills, doubles: more }) = chosen else {
             return Ok(packages::declined("installed", printer));
         };
         for skill in skills {
-            wanted.push(Wanted { package, skill, entry: entry(args, package, skill, &session)? });
+            wanted.push(SkillToAdd {
+                package,
+                skill,
+                entry: entry(args, package, skill, &session)?,
+            });
         }
         doubles.extend(more);
     }
@@ -207,7 +211,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 /// Warns about tags that stand for another commit than when they were locked.
-fn note_moved_tags(wanted: &[Wanted<'_>], change: &Change<'_>, printer: &mut Printer) {
+fn note_moved_tags(wanted: &[SkillToAdd<'_>], change: &Change<'_>, printer: &mut Printer) {
     for one in wanted {
         let tree = &one.package.tree;
         if let Some(locked) = change.lock.get(&one.entry.name)
@@ -224,13 +228,13 @@ fn note_moved_tags(wanted: &[Wanted<'_>], change: &Change<'_>, printer: &mut Pri
 
 /// Says what can be done next.
 fn print_next(names: &[&str], session: &PackageSession, printer: &mut Printer) {
-    let (them, is_it) = if names.len() == 1 { ("it", "is") } else { ("them", "are") };
+    let them = if names.len() == 1 { "it" } else { "them" };
     let place = &session.place;
     let (manifest, lock) = (place.short(&place.manifest), place.short(&place.lock));
     printer.note(&match place.is_global {
         true => format!("recorded in `{manifest}`; `prowess undo` takes {them} back"),
         false => format!(
-            "what is installed {is_it} in `{manifest}` and `{lock}`: commit both; `prowess undo` takes {them} back"
+            "recorded in `{manifest}` and `{lock}`: commit both; `prowess undo` takes {them} back"
         ),
     });
     if let [name] = names {
@@ -316,7 +320,7 @@ fn entry(
 /// Fails if two skills would have one name, with what to do about it.
 fn check_names(
     args: &Args,
-    wanted: &[Wanted<'_>],
+    wanted: &[SkillToAdd<'_>],
     change: &Change<'_>,
     session: &PackageSession,
 ) -> Result<(), CliError> {
@@ -324,7 +328,7 @@ fn check_names(
         let fault = CliError::new("`--as` names one skill, and several were chosen");
         return Err(fault.hint("choose one with `--skill`"));
     }
-    let mut taken: BTreeMap<&str, &Wanted<'_>> = BTreeMap::new();
+    let mut taken: BTreeMap<&str, &SkillToAdd<'_>> = BTreeMap::new();
     for one in wanted {
         let name = &*one.entry.name;
         let source = one.entry.source.to_string();
@@ -422,7 +426,7 @@ fn print_title(tree: &FetchedTree, printer: &mut Printer) -> Result<()> {
 
 fn print_review(
     all: &[Package],
-    wanted: &[Wanted<'_>],
+    wanted: &[SkillToAdd<'_>],
     reviewed: &[ReviewedSkill],
     printer: &mut Printer,
 ) -> Result<()> {

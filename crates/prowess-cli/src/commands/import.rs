@@ -49,7 +49,7 @@ pub(crate) struct Args {
 }
 
 /// A skill that can be taken over, with what was found on the disk.
-struct Taken {
+struct ImportedSkill {
     entry: WantedSkill,
     locked: LockedSkill,
     /// What comparing the files with the recorded hash came to.
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let session = PackageSession::open(args.global, true, global, printer)?;
     let mut change = Change::begin(&session, printer)?;
     let mut records = read(args, global, &session)?;
-    let mut taken: BTreeMap<String, Taken> = BTreeMap::new();
+    let mut taken: BTreeMap<String, ImportedSkill> = BTreeMap::new();
     for skill in std::mem::take(&mut records.skills) {
         let name = skill.name.clone();
         if change.manifest.get(&name).is_some() {
@@ -264,7 +264,7 @@ fn read_origins(root: &Path, session: &PackageSession, records: &mut Records) {
 }
 
 /// Finds a skill on the disk, and returns what the manifest and the lock say about it.
-fn take(skill: &ForeignSkill, session: &PackageSession) -> Result<Taken, String> {
+fn take(skill: &ForeignSkill, session: &PackageSession) -> Result<ImportedSkill, String> {
     if !is_plain_name(&skill.name) {
         return Err("its name cannot be that of an installed skill".to_owned());
     }
@@ -342,7 +342,7 @@ fn take(skill: &ForeignSkill, session: &PackageSession) -> Result<Taken, String>
         locked.commit = None;
         locked.version = None;
     }
-    Ok(Taken { entry, locked, check, unpinned })
+    Ok(ImportedSkill { entry, locked, check, unpinned })
 }
 
 fn directories_path(
@@ -373,7 +373,7 @@ fn files_of(folder: &Path, session: &PackageSession) -> Result<Vec<TreeFile>, St
     Ok(unpacked.files)
 }
 
-fn print_taken(taken: &BTreeMap<String, Taken>, printer: &mut Printer) -> Result<()> {
+fn print_taken(taken: &BTreeMap<String, ImportedSkill>, printer: &mut Printer) -> Result<()> {
     let room = taken.keys().map(|it| it.width()).max().unwrap_or(0);
     for (name, one) in taken {
         let pad = " ".repeat(room.saturating_sub(name.width()));
@@ -396,7 +396,7 @@ fn print_taken(taken: &BTreeMap<String, Taken>, printer: &mut Printer) -> Result
     printer.flush()
 }
 
-fn taken_json(one: &Taken) -> Value {
+fn taken_json(one: &ImportedSkill) -> Value {
     json!({
         "name": one.entry.name,
         "source": one.entry.source.to_string(),

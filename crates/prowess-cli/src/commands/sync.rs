@@ -13,7 +13,7 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     packages::{
-        self, Change, Chosen, PackageSession, Planned, ReviewedSkill, choose, print_skills,
+        self, Change, ChangePlan, PackageSession, ReviewedSkill, SkillChoice, choose, print_skills,
     },
     printer::Printer,
     safe,
@@ -177,7 +177,7 @@ fn resolve(
         let (tree, found) = &trees[at];
         let names = [entry.skill_name().to_owned()];
         let chosen = choose(found, tree, &names, false, printer)?;
-        let Some(Chosen { skills, .. }) = chosen else { continue };
+        let Some(SkillChoice { skills, .. }) = chosen else { continue };
         if let [skill, ..] = skills[..] {
             new.push((entry, skill.clone(), tree));
         }
@@ -204,7 +204,7 @@ fn resolve(
 
 /// Fetches the locked versions that have to be installed and are not in the cache.
 fn fetch_missing(
-    planned: &Planned,
+    planned: &ChangePlan,
     change: &Change<'_>,
     session: &PackageSession,
     printer: &mut Printer,
@@ -254,7 +254,7 @@ fn fetch_missing(
     Ok(())
 }
 
-fn print_steps(planned: &Planned, args: &Args, printer: &mut Printer) -> Result<()> {
+fn print_steps(planned: &ChangePlan, args: &Args, printer: &mut Printer) -> Result<()> {
     if printer.json {
         if args.dry_run {
             printer.document(&json!({

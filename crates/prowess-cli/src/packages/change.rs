@@ -49,12 +49,12 @@ pub(crate) struct Change<'s> {
 }
 
 /// A plan with what it comes to.
-pub(crate) struct Planned {
+pub(crate) struct ChangePlan {
     installer: Installer,
     plan: InstallPlan,
 }
 
-impl Planned {
+impl ChangePlan {
     /// Returns what is done with each target.
     pub(crate) fn steps(&self) -> &[PlannedStep] {
         self.plan.steps()
@@ -197,14 +197,14 @@ impl<'s> Change<'s> {
     }
 
     /// Compares what is wanted with the disk. Other processes wait until the plan is dropped or applied.
-    pub(crate) fn plan(&self) -> Result<Planned> {
+    pub(crate) fn plan(&self) -> Result<ChangePlan> {
         let installer = open(self.session)?;
         self.check_files()?;
         let wanted = self.wanted.values().cloned().collect();
         let plan = installer
             .plan(self.lock.skills(), wanted, self.edits)
             .map_err(|error| install_error(&error))?;
-        Ok(Planned { installer, plan })
+        Ok(ChangePlan { installer, plan })
     }
 
     /// Fails if the manifest or the lock was changed since they were read.
@@ -222,7 +222,7 @@ impl<'s> Change<'s> {
     }
 
     /// Returns whether a plan changes nothing, neither on the disk nor in the manifest and the lock.
-    pub(crate) fn is_nothing(&self, planned: &Planned) -> bool {
+    pub(crate) fn is_nothing(&self, planned: &ChangePlan) -> bool {
         let wanted: Vec<LockedSkill> = self.wanted.values().cloned().collect();
         planned.plan.is_empty()
             && wanted == self.lock.skills()
@@ -236,11 +236,11 @@ impl<'s> Change<'s> {
     /// Makes a change: folders, links, manifest and lock, all or nothing.
     pub(crate) fn apply(
         &mut self,
-        planned: Planned,
+        planned: ChangePlan,
         title: &str,
         printer: &mut Printer,
     ) -> Result<InstallReport> {
-        let Planned { installer, plan } = planned;
+        let ChangePlan { installer, plan } = planned;
         let (cancelled, counts) =
             (Arc::new(AtomicBool::new(false)), [const { AtomicUsize::new(0) }; 2]);
         let report_progress = |done: usize, total: usize| {
@@ -257,7 +257,8 @@ impl<'s> Change<'s> {
             Ok(text) => {
                 let after =
                     (!skills.is_empty() || self.lock_before.is_some()).then(|| text.into_bytes());
-                let mut files = vec![FileReplacement::new(&place.lock, self.lock_before.clone(), after)];
+                let mut files =
+                    vec![FileReplacement::new(&place.lock, self.lock_before.clone(), after)];
                 let after = manifest.into_bytes();
                 if self.manifest_before.as_ref() != Some(&after) {
                     let before = self.manifest_before.clone();

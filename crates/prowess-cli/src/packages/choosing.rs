@@ -26,7 +26,7 @@ const NAMED: usize = 20;
 
 /// The skills that were chosen, and those that cannot be installed beside them.
 #[derive(Debug, Default)]
-pub(crate) struct Chosen<'p> {
+pub(crate) struct SkillChoice<'p> {
     pub(crate) skills: Vec<&'p PackagedSkill>,
     /// Each with the skill of the same name that is taken instead.
     pub(crate) doubles: Vec<(&'p PackagedSkill, &'p PackagedSkill)>,
@@ -40,7 +40,7 @@ pub(crate) fn choose<'p>(
     names: &[String],
     all: bool,
     printer: &mut Printer,
-) -> Result<Option<Chosen<'p>>> {
+) -> Result<Option<SkillChoice<'p>>> {
     if package.skills.is_empty() {
         return Err(no_skills(package, tree).into());
     }
@@ -52,7 +52,7 @@ pub(crate) fn choose<'p>(
                 skills.push(found);
             }
         }
-        return Ok(Some(Chosen { skills, doubles: Vec::new() }));
+        return Ok(Some(SkillChoice { skills, doubles: Vec::new() }));
     }
     let offered: Vec<&PackagedSkill> = package.skills.iter().filter(|it| !it.internal).collect();
     // An author who offers nothing but such skills means them.
@@ -75,8 +75,8 @@ pub(crate) fn choose<'p>(
 }
 
 /// Leaves out skills whose name another one has.
-fn one_of_each_name(skills: Vec<&PackagedSkill>) -> Chosen<'_> {
-    let mut chosen = Chosen::default();
+fn one_of_each_name(skills: Vec<&PackagedSkill>) -> SkillChoice<'_> {
+    let mut chosen = SkillChoice::default();
     for skill in skills {
         match chosen.skills.iter().find(|it| it.name.eq_ignore_ascii_case(&skill.name)) {
             Some(first) => chosen.doubles.push((skill, first)),

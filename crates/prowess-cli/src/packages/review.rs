@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use prowess::{Directory, Finding, Profile, ResourceKind, Severity, SizeLimits, check_directories};
+use prowess::{
+    Directory, Finding, Profile, ResourceKind, Severity, SizeLimits, check_directories,
+    spec::SKILL_FILE,
+};
 use prowess_packages::{DiscoveredPackage, FetchedTree, PackagedSkill, TreeFile, discover};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
@@ -249,7 +252,16 @@ pub(crate) fn left_out_lines(findings: &[Finding], tree: &FetchedTree) -> Vec<St
 /// do not see.
 pub(crate) fn print_left_out(found: &DiscoveredPackage, tree: &FetchedTree, printer: &mut Printer) {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    let findings = found.findings.iter().filter(|it| it.severity >= least).cloned();
+    // What is wrong with skills that are there is printed with them.
+    let is_of_skill = |it: &&Finding| {
+        let path = it.path.strip_prefix(&tree.folder).unwrap_or(&it.path);
+        found.skills.iter().any(|skill| match skill.path.is_empty() {
+            true => path == Path::new(SKILL_FILE),
+            false => path.starts_with(&skill.path),
+        })
+    };
+    let findings = found.findings.iter().filter(|it| it.severity >= least);
+    let findings = findings.filter(|it| !is_of_skill(it)).cloned();
     let mut lines = left_out_lines(&findings.collect::<Vec<_>>(), tree);
     lines.extend(found.notes.iter().map(|it| {
         let line = it.line.map(|it| format!(":{it}")).unwrap_or_default();

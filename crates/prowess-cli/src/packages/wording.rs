@@ -23,7 +23,7 @@ pub(crate) fn source_text(source: &SkillSource, from: &Path, home: Option<&Path>
 }
 
 /// What identifies a version: its number or commit, the branch or tag, and its day.
-pub(crate) trait Versioned {
+pub(crate) trait VersionFacts {
     fn version(&self) -> Option<&str>;
     fn commit(&self) -> Option<&str>;
     fn reference(&self) -> Option<&str>;
@@ -32,7 +32,7 @@ pub(crate) trait Versioned {
 
 macro_rules! versioned {
     ($($name:ident)*) => {$(
-        impl Versioned for $name {
+        impl VersionFacts for $name {
             fn version(&self) -> Option<&str> {
                 self.version.as_deref()
             }
@@ -55,7 +55,7 @@ macro_rules! versioned {
 versioned!(FetchedTree LockedSkill NewestVersion);
 
 /// Returns a version as it is shown, such as `main at 1a2b3c4d5 (2026-11-02)`; empty for a source without versions.
-pub(crate) fn version_text(it: &impl Versioned) -> String {
+pub(crate) fn version_text(it: &impl VersionFacts) -> String {
     let reference = it.reference().map(|it| {
         let name = it.strip_prefix("refs/heads/").or_else(|| it.strip_prefix("refs/tags/"));
         name.unwrap_or(it)

@@ -1144,7 +1144,7 @@ mod every_setting_is_documented {
     #[test]
     fn every_flag_that_is_named_exists() {
         let world = World::new();
-        let helps = ["list", "find", "prompt", "run", "ask"]
+        let helps = ["list", "find", "prompt", "run", "ask", "add", "search"]
             .map(|it| world.run([it, "--help"]).stdout().to_owned());
         let flags: Vec<String> =
             settings().iter().filter_map(|it| Some(it["flag"].as_str()?.to_owned())).collect();

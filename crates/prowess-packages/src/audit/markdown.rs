@@ -23,7 +23,7 @@ pub(super) enum Place {
 
 /// A part of a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct TextPart {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) place: Place,
@@ -51,7 +51,7 @@ fn regex(pattern: &str) -> Regex {
 }
 
 /// Returns the parts of a Markdown text that are not prose, in order, and without overlap.
-pub(super) fn parts(text: &str) -> Vec<Part> {
+pub(super) fn parts(text: &str) -> Vec<TextPart> {
     let mut parts = blocks(text);
     let hidden = hidden(text);
     // What is hidden within code is shown as code.
@@ -64,7 +64,7 @@ pub(super) fn parts(text: &str) -> Vec<Part> {
                 let index = fences.partition_point(|it| it.0 <= *start);
                 index == 0 || fences[index - 1].1 <= *start
             })
-            .map(|(start, end)| Part { start, end, place: Place::Hidden, is_shell: false }),
+            .map(|(start, end)| TextPart { start, end, place: Place::Hidden, is_shell: false }),
     );
     parts.sort_by_key(|it| (it.start, it.end));
     let mut end = 0;
@@ -79,7 +79,7 @@ pub(super) fn parts(text: &str) -> Vec<Part> {
 }
 
 /// Returns the frontmatter and the fences.
-fn blocks(text: &str) -> Vec<Part> {
+fn blocks(text: &str) -> Vec<TextPart> {
     let mut parts = Vec::new();
     let mut at = 0;
     let mut open: Option<(u8, usize, usize, bool)> = None;
@@ -94,7 +94,12 @@ fn blocks(text: &str) -> Vec<Part> {
         }
         if is_frontmatter {
             if matches!(content, "---" | "...") {
-                parts.push(Part { start: 0, end: at, place: Place::Frontmatter, is_shell: false });
+                parts.push(TextPart {
+                    start: 0,
+                    end: at,
+                    place: Place::Frontmatter,
+                    is_shell: false,
+                });
                 is_frontmatter = false;
             }
             continue;
@@ -118,14 +123,14 @@ fn blocks(text: &str) -> Vec<Part> {
             Some((kind, least, from, is_shell))
                 if is_fence && mark == kind && length >= least && inner.len() == length =>
             {
-                parts.push(Part { start: from, end: start, place: Place::Fence, is_shell });
+                parts.push(TextPart { start: from, end: start, place: Place::Fence, is_shell });
                 open = None;
             }
             _ => {}
         }
     }
     if let Some((.., from, is_shell)) = open {
-        parts.push(Part { start: from, end: text.len(), place: Place::Fence, is_shell });
+        parts.push(TextPart { start: from, end: text.len(), place: Place::Fence, is_shell });
     }
     parts
 }

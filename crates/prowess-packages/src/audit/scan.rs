@@ -11,7 +11,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::{
     commands, credentials, downloads, exfiltration, injection,
-    markdown::{Part, Place},
+    markdown::{Place, TextPart},
     obfuscation,
     pattern::{Pattern, Scope, WINDOW},
     persistence,
@@ -41,7 +41,7 @@ pub(super) struct Document<'a> {
     pub(super) text: Text<'a>,
     /// What the text is outside of its parts.
     pub(super) base: Place,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<TextPart>,
     /// Whether the skill is about security, so that its documents show what they warn of.
     pub(super) teaches: bool,
 }
@@ -111,12 +111,12 @@ static TEACHING: LazyLock<Regex> = LazyLock::new(|| {
 
 impl Document<'_> {
     /// Returns the part at a position, or the stretch between two of them.
-    fn part_at(&self, at: usize) -> Part {
+    fn part_at(&self, at: usize) -> TextPart {
         let index = self.parts.partition_point(|it| it.start <= at);
         let before = index.checked_sub(1).map(|it| self.parts[it]);
         match before {
             Some(part) if at < part.end => part,
-            _ => Part {
+            _ => TextPart {
                 start: before.map_or(0, |it| it.end),
                 end: self.parts.get(index).map_or(self.text.folded.len(), |it| it.start),
                 place: self.base,
@@ -126,7 +126,7 @@ impl Document<'_> {
     }
 
     /// Returns the stretch around an anchor that a pattern is searched in.
-    fn window(part: &Part, at: usize) -> (usize, usize) {
+    fn window(part: &TextPart, at: usize) -> (usize, usize) {
         (at.saturating_sub(WINDOW).max(part.start), (at + WINDOW).min(part.end))
     }
 
@@ -134,7 +134,7 @@ impl Document<'_> {
     fn severity(
         &self,
         pattern: &Pattern,
-        part: &Part,
+        part: &TextPart,
         start: usize,
         end: usize,
     ) -> Option<Severity> {
@@ -179,7 +179,7 @@ impl Document<'_> {
 
     /// Returns how sure it is that a match is only about an attack: an example, quoted, or what the
     /// reader is told not to do.
-    fn mention(&self, pattern: &Pattern, part: &Part, start: usize, end: usize) -> Mention {
+    fn mention(&self, pattern: &Pattern, part: &TextPart, start: usize, end: usize) -> Mention {
         let Pattern { scope, rule, .. } = *pattern;
         let is_words = matches!(scope, Scope::Words(_));
         let bytes = self.text.folded.as_bytes();

@@ -11,7 +11,7 @@ use super::{
     files::{self, Binary, Language, Setting},
     flow::Secrets,
     is_skill_file,
-    markdown::{self, Part, Place},
+    markdown::{self, Place, TextPart},
     rules::{
         ARCHIVE_FILE, BRINGS_HOOKS, BRINGS_SERVERS, DANGEROUS_COMMAND, DISGUISED_FILE,
         DOWNLOAD_AND_RUN, EXECUTABLE_FILE, EXFILTRATION, LINK_OUTSIDE, NOT_AUDITED,
@@ -189,7 +189,7 @@ fn audit_file<'a>(
         return None;
     }
     if language == Language::Shell {
-        let whole = Part {
+        let whole = TextPart {
             start: 0,
             end: document.text.folded.len(),
             place: Place::Script,
@@ -364,7 +364,7 @@ impl Reporter<'_> {
     }
 
     /// Reports lines of a block in a document that send a secret.
-    fn leaks_of_block(&mut self, document: &Document<'_>, part: &Part) {
+    fn leaks_of_block(&mut self, document: &Document<'_>, part: &TextPart) {
         let Some(text) = document.text.folded.get(part.start..part.end) else { return };
         let lines = Lines::new(&document.text.original);
         for leak in Secrets::default().follow(text).iter().filter(|it| !it.is_login) {
@@ -384,7 +384,7 @@ impl Reporter<'_> {
     }
 
     /// Reports the destructive command in a shell script or block.
-    fn lint(&mut self, document: &Document<'_>, part: &Part) {
+    fn lint(&mut self, document: &Document<'_>, part: &TextPart) {
         let Some(text) = document.text.folded.get(part.start..part.end) else { return };
         let is_fence = part.place == Place::Fence;
         let prompts = text.lines().map(|it| it.strip_prefix("$ ").unwrap_or(it));

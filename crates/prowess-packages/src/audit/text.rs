@@ -73,27 +73,27 @@ impl<'a> Text<'a> {
         while let Some(c) = original[at..].chars().next() {
             let rest = &original[at..];
             let mut is_joined = false;
-            let (length, new): (usize, Folded) = match c {
+            let (length, new): (usize, Replacement) = match c {
                 '&' if folding == Folding::Markup => match entity(rest) {
                     Some((length, c)) => {
                         is_disguised |= c.is_ascii_alphanumeric();
                         (length, fold(c))
                     }
-                    None => (1, Folded::Char('&')),
+                    None => (1, Replacement::Char('&')),
                 },
                 '\\' if folding == Folding::Code && rest.starts_with("\\\n") => {
                     is_joined = true;
-                    (2, Folded::Nothing)
+                    (2, Replacement::Nothing)
                 }
-                c if c.is_ascii() => (1, Folded::Char(c)),
+                c if c.is_ascii() => (1, Replacement::Char(c)),
                 c => (c.len_utf8(), fold(c)),
             };
             match new {
-                Folded::Char(new) => {
+                Replacement::Char(new) => {
                     folded.push(new);
                     is_disguised |= new.is_ascii_alphabetic() && new != c && !c.is_ascii();
                 }
-                Folded::Nothing => is_disguised |= !is_joined,
+                Replacement::Nothing => is_disguised |= !is_joined,
             }
             at += length;
             let last = marks.last().copied().unwrap_or_default();
@@ -119,19 +119,21 @@ impl<'a> Text<'a> {
     }
 }
 
-enum Folded {
+enum Replacement {
     Char(char),
     Nothing,
 }
 
 /// Returns the character as which a character is read.
-fn fold(c: char) -> Folded {
-    Folded::Char(match c {
+fn fold(c: char) -> Replacement {
+    Replacement::Char(match c {
         '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' => {
-            return Folded::Nothing;
+            return Replacement::Nothing;
         }
-        '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' => return Folded::Nothing,
-        '\u{FE00}'..='\u{FE0F}' | '\u{E0000}'..='\u{E01EF}' => return Folded::Nothing,
+        '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' => {
+            return Replacement::Nothing;
+        }
+        '\u{FE00}'..='\u{FE0F}' | '\u{E0000}'..='\u{E01EF}' => return Replacement::Nothing,
         '\u{A0}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}' => ' ',
         '\u{2028}' | '\u{2029}' | '\u{85}' => '\n',
         '‘' | '’' | 'ʼ' | '′' => '\'',

@@ -308,7 +308,7 @@ mod harmless_skills_pass {
 }
 
 mod the_audit_is_bounded {
-    use proptest::prelude::*;
+    use proptest::{prelude::*, test_runner::TestRunner};
 
     use super::*;
 
@@ -373,27 +373,31 @@ mod the_audit_is_bounded {
         ]
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn any_bytes_can_be_audited() {
+        let config =
+            ProptestConfig { failure_persistence: None, cases: 400, ..ProptestConfig::default() };
+        let files = prop::collection::vec((prop::sample::select(NAMES), content()), 0..5);
+        let mut runner = TestRunner::new(config);
+        runner.run(&files, |files| check_bounds(&files)).unwrap();
+    }
 
-        #[test]
-        fn any_bytes_can_be_audited(
-            files in prop::collection::vec((prop::sample::select(NAMES), content()), 0..5)
-        ) {
-            let limits = AuditLimits { findings: 30, file_bytes: 700, ..AuditLimits::default() };
-            let report = audit_within(&files, &limits);
-            prop_assert!(report.findings.len() <= 30 * 3, "three skills at most");
-            for AuditFinding { finding, .. } in &report.findings {
-                prop_assert!(finding.message.len() < 1000, "{}", finding.message);
-                if let (Some(excerpt), Some((start, end))) = (&finding.excerpt, finding.columns) {
-                    prop_assert!(excerpt.len() < 4500, "{}", excerpt.len());
-                    prop_assert!(excerpt.get(start..end).is_some(), "{start}..{end} of {excerpt}");
-                    prop_assert!(!excerpt.contains(['\u{200B}', '\u{202E}', '\x1b', '\0']), "{excerpt:?}");
-                }
+    fn check_bounds(files: &[(&str, Vec<u8>)]) -> Result<(), TestCaseError> {
+        let limits = AuditLimits { findings: 30, file_bytes: 700, ..AuditLimits::default() };
+        let report = audit_within(files, &limits);
+        prop_assert!(report.findings.len() <= 30 * 3, "three skills at most");
+        for AuditFinding { finding, .. } in &report.findings {
+            prop_assert!(finding.message.len() < 1000, "{}", finding.message);
+            if let (Some(excerpt), Some((start, end))) = (&finding.excerpt, finding.columns) {
+                prop_assert!(excerpt.len() < 4500, "{}", excerpt.len());
+                prop_assert!(excerpt.get(start..end).is_some(), "{start}..{end} of {excerpt}");
+                let is_clean = !excerpt.contains(['\u{200B}', '\u{202E}', '\x1b', '\0']);
+                prop_assert!(is_clean, "{excerpt:?}");
             }
-            let again = audit_within(&files, &limits);
-            prop_assert_eq!(report.findings, again.findings);
         }
+        let again = audit_within(files, &limits);
+        prop_assert_eq!(report.findings, again.findings);
+        Ok(())
     }
 
     #[test]

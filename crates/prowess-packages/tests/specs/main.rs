@@ -10,7 +10,6 @@ mod import;
 mod install;
 mod lock;
 mod package_cache;
-mod packaged_skills;
 mod signatures;
 mod sources;
 #[cfg(unix)]
