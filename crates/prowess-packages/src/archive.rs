@@ -85,7 +85,7 @@ pub struct UnpackOptions {
 /// What was in an archive or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Unpacked {
+pub struct UnpackedArchive {
     /// Its files, in the byte order of their paths.
     pub files: Vec<TreeFile>,
     /// The commit that `git archive`, which hosts use, wrote into it, in hex.
@@ -178,7 +178,7 @@ pub fn unpack(
     format: ArchiveFormat,
     limits: &ArchiveLimits,
     folder: &Path,
-) -> Result<Unpacked, ArchiveError> {
+) -> Result<UnpackedArchive, ArchiveError> {
     let options = UnpackOptions { limits: *limits, ..UnpackOptions::default() };
     unpack_with(archive, format, &options, folder)
 }
@@ -189,7 +189,7 @@ pub fn unpack_with(
     format: ArchiveFormat,
     options: &UnpackOptions,
     folder: &Path,
-) -> Result<Unpacked, ArchiveError> {
+) -> Result<UnpackedArchive, ArchiveError> {
     check_empty(folder)?;
     let limits = &options.limits;
     let contents = Contents::Folder(folder.to_owned());
@@ -203,7 +203,7 @@ pub fn unpack_with(
         ArchiveFormat::Zip => zip::read(io::BufReader::new(archive), limits, &mut tree)?,
         ArchiveFormat::TarGz => {
             let unpacked = MultiGzDecoder::new(io::BufReader::new(archive));
-            tar::read(&mut Limited { bytes: unpacked, limits, length, count: 0 }, true, &mut tree)?
+            tar::read(&mut LimitedReader { bytes: unpacked, limits, length, count: 0 }, true, &mut tree)?
         }
         ArchiveFormat::Tar => tar::read(&mut io::BufReader::new(archive), false, &mut tree)?,
     };
@@ -211,7 +211,7 @@ pub fn unpack_with(
     if options.strip_wrapper {
         tree.strip_wrapper()?;
     }
-    Ok(Unpacked { files: tree.files.into_values().collect(), comment, left_out: tree.left_out })
+    Ok(UnpackedArchive { files: tree.files.into_values().collect(), comment, left_out: tree.left_out })
 }
 
 impl ArchiveLimits {
@@ -226,14 +226,14 @@ impl ArchiveLimits {
 }
 
 /// Reads what a stream unpacks to, names and padding included, within the limits.
-struct Limited<'l, R> {
+struct LimitedReader<'l, R> {
     bytes: R,
     limits: &'l ArchiveLimits,
     length: u64,
     count: u64,
 }
 
-impl<R: Read> Read for Limited<'_, R> {
+impl<R: Read> Read for LimitedReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.bytes.read(buffer)?;
         self.count += count as u64;

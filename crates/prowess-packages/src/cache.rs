@@ -493,7 +493,7 @@ impl PackageCache {
         let middle = if count < TWO_THREADS { 0 } else { wanted.len() / 2 };
         let (first, second) = wanted.split_at(middle);
         let ((one, failed), (other, other_failed)) = match first {
-            [] => ((Placed::default(), Ok(())), self.place_some(second, copies)),
+            [] => ((PlacingCount::default(), Ok(())), self.place_some(second, copies)),
             _ => thread::scope(|scope| {
                 let other = scope.spawn(|| self.place_some(second, copies));
                 let one = self.place_some(first, copies);
@@ -523,8 +523,8 @@ impl PackageCache {
         &self,
         wanted: &[(&[TreeFile], &Path)],
         copies: bool,
-    ) -> (Placed, Result<(), CacheError>) {
-        let mut placed = Placed::default();
+    ) -> (PlacingCount, Result<(), CacheError>) {
+        let mut placed = PlacingCount::default();
         for (files, folder) in wanted {
             if let Err(error) = fs::create_dir(folder) {
                 return (placed, Err(failed("create", folder, error)));
@@ -628,7 +628,7 @@ impl CacheDraft {
 
 /// Folders that were placed.
 #[derive(Debug, Default)]
-struct Placed {
+struct PlacingCount {
     placings: Vec<Placing>,
     /// Those that were asked for.
     roots: Vec<PathBuf>,

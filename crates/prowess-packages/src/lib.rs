@@ -34,7 +34,7 @@ mod install;
 pub use crate::install::InstallStep;
 pub use crate::{
     archive::{
-        ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, Unpacked,
+        ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, UnpackedArchive,
         copy_folder, format_of, unpack, unpack_with,
     },
     audit::{

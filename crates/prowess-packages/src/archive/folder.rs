@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    ArchiveError, ArchiveLimits, Unpacked, check_empty,
+    ArchiveError, ArchiveLimits, UnpackedArchive, check_empty,
     links::replace_links,
     tree::{Contents, Tree, too_large},
 };
@@ -58,7 +58,7 @@ impl CopyError {
 ///
 /// `.git` and `node_modules` are no part of it. Links within the folder become what they point to;
 /// others, pipes, devices and names that cannot be used on every system are left out and reported.
-pub fn copy_folder(from: &Path, limits: &ArchiveLimits, to: &Path) -> Result<Unpacked, CopyError> {
+pub fn copy_folder(from: &Path, limits: &ArchiveLimits, to: &Path) -> Result<UnpackedArchive, CopyError> {
     let failed = |error| match error {
         ArchiveError::TooLarge { limit } => CopyError::TooLarge { path: from.to_owned(), limit },
         ArchiveError::Write { path, source } => CopyError::Write { path, source },
@@ -73,7 +73,7 @@ pub fn copy_folder(from: &Path, limits: &ArchiveLimits, to: &Path) -> Result<Unp
     read_folder(from, is_skipped, limits, &mut tree)
         .map_err(|(path, source)| CopyError::Read { path, source })?
         .map_err(failed)?;
-    Ok(Unpacked {
+    Ok(UnpackedArchive {
         files: tree.files.into_values().collect(),
         comment: None,
         left_out: tree.left_out,

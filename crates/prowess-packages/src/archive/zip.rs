@@ -35,7 +35,7 @@ const EXTRA_UNICODE_PATH: u16 = 0x7075;
 
 /// An entry of the central directory.
 #[derive(Debug)]
-struct Entry {
+struct ZipEntry {
     flags: u16,
     method: u16,
     crc: u32,
@@ -101,7 +101,7 @@ pub(crate) fn read<R: Read + Seek>(
 
 fn unpack<R: Read>(
     archive: &mut R,
-    entry: &Entry,
+    entry: &ZipEntry,
     tree: &mut Tree<'_>,
 ) -> Result<(), ArchiveError> {
     let name = match str::from_utf8(&entry.name) {
@@ -138,7 +138,7 @@ fn unpack<R: Read>(
     match kind {
         0 | FILE => {
             let executable = entry.mode & 0o100 != 0;
-            let mut bytes = Checked::new(packed, entry);
+            let mut bytes = CheckedReader::new(packed, entry);
             tree.add(name, entry.size, executable, &mut bytes)
         }
         LINK => {
@@ -147,7 +147,7 @@ fn unpack<R: Read>(
                 return Err(damaged("the target of a link is too long"));
             }
             let mut target = String::new();
-            let mut bytes = Checked::new(packed, entry).take(entry.size + 1);
+            let mut bytes = CheckedReader::new(packed, entry).take(entry.size + 1);
             bytes.read_to_string(&mut target).map_err(read_error)?;
             tree.add_link(name, &target)
         }
@@ -159,9 +159,9 @@ fn unpack<R: Read>(
 }
 
 /// Reads the content of an entry; fails at its end if it is not what the entry says.
-struct Checked<'e, R: Read> {
+struct CheckedReader<'e, R: Read> {
     bytes: Bytes<io::Take<R>>,
-    entry: &'e Entry,
+    entry: &'e ZipEntry,
     crc: Crc,
     count: u64,
 }
@@ -171,8 +171,8 @@ enum Bytes<R: Read> {
     Deflated(DeflateDecoder<R>),
 }
 
-impl<'e, R: Read> Checked<'e, R> {
-    fn new(packed: io::Take<R>, entry: &'e Entry) -> Self {
+impl<'e, R: Read> CheckedReader<'e, R> {
+    fn new(packed: io::Take<R>, entry: &'e ZipEntry) -> Self {
         let bytes = match entry.method {
             0 => Bytes::Stored(packed),
             _ => Bytes::Deflated(DeflateDecoder::new(packed)),
@@ -181,7 +181,7 @@ impl<'e, R: Read> Checked<'e, R> {
     }
 }
 
-impl<R: Read> Read for Checked<'_, R> {
+impl<R: Read> Read for CheckedReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match &mut self.bytes {
             Bytes::Stored(bytes) => bytes.read(buffer)?,
@@ -308,7 +308,7 @@ fn end_64<R: Read + Seek>(
     Ok(Some((Directory { offset, size, entries: entries.0 }, start)))
 }
 
-fn central(bytes: &[u8], count: u64) -> Result<Vec<Entry>, ArchiveError> {
+fn central(bytes: &[u8], count: u64) -> Result<Vec<ZipEntry>, ArchiveError> {
     let mut fields = Fields(bytes);
     let mut entries = Vec::new();
     for _ in 0..count {
@@ -325,7 +325,7 @@ fn malformed_header() -> ArchiveError {
     damaged("a header is malformed")
 }
 
-fn central_entry(fields: &mut Fields<'_>) -> Option<Entry> {
+fn central_entry(fields: &mut Fields<'_>) -> Option<ZipEntry> {
     if fields.u32()? != CENTRAL {
         return None;
     }
@@ -344,7 +344,7 @@ fn central_entry(fields: &mut Fields<'_>) -> Option<Entry> {
     fields.skip(lengths.2.into())?;
     let mut wide = Sizes { size: size.into(), packed: packed.into(), offset: offset.into() };
     wide.widen(extra, &name)?;
-    (disk == 0).then_some(Entry {
+    (disk == 0).then_some(ZipEntry {
         flags,
         method,
         crc,
@@ -389,7 +389,7 @@ impl Sizes {
 }
 
 /// Compares the header before an entry with the entry, and returns where its content begins.
-fn local<R: Read + Seek>(archive: &mut R, entry: &Entry) -> Result<u64, ArchiveError> {
+fn local<R: Read + Seek>(archive: &mut R, entry: &ZipEntry) -> Result<u64, ArchiveError> {
     const HEADER: u64 = 30;
     let head = read_at(archive, entry.offset, HEADER)?;
     let mut fields = Fields(&head);
@@ -430,7 +430,7 @@ fn local<R: Read + Seek>(archive: &mut R, entry: &Entry) -> Result<u64, ArchiveE
 /// Checks what is between the content of an entry and the next one: its descriptor.
 fn descriptor<R: Read + Seek>(
     archive: &mut R,
-    entry: &Entry,
+    entry: &ZipEntry,
     at: u64,
     length: u64,
 ) -> Result<(), ArchiveError> {

@@ -3,7 +3,7 @@
 use std::{fs, io::Read as _};
 
 use crate::{
-    archive::{ArchiveFormat, LeftOut, UnpackOptions, Unpacked, format_of, unpack_with},
+    archive::{ArchiveFormat, LeftOut, UnpackOptions, UnpackedArchive, format_of, unpack_with},
     cache::CacheDraft,
     digest::{FileDigest, TreeFile},
     fetch::{
@@ -82,7 +82,7 @@ impl PackageFetcher {
                         return Err(FetchPackageError::NotAnArchive { url, found: BINARY });
                     }
                     fs::write(folder.join("SKILL.md"), &bytes).map_err(written)?;
-                    Unpacked { files: vec![skill_file(&bytes)], ..Unpacked::default() }
+                    UnpackedArchive { files: vec![skill_file(&bytes)], ..UnpackedArchive::default() }
                 }
                 BodyKind::Unusable(found) => {
                     return Err(FetchPackageError::NotAnArchive { url, found });

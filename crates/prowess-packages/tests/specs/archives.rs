@@ -8,7 +8,7 @@ use std::{
 };
 
 use prowess_packages::{
-    ArchiveError, ArchiveFormat, ArchiveLimits, ContentDigest, UnpackOptions, Unpacked, unpack,
+    ArchiveError, ArchiveFormat, ArchiveLimits, ContentDigest, UnpackOptions, UnpackedArchive, unpack,
     unpack_with,
 };
 use prowess_testing::world::World;
@@ -74,7 +74,7 @@ fn unpacked(
     archive: &[u8],
     format: ArchiveFormat,
     world: &World,
-) -> Result<Unpacked, ArchiveError> {
+) -> Result<UnpackedArchive, ArchiveError> {
     unpacked_within(archive, format, world, &ArchiveLimits::default())
 }
 
@@ -83,13 +83,13 @@ fn unpacked_within(
     format: ArchiveFormat,
     world: &World,
     limits: &ArchiveLimits,
-) -> Result<Unpacked, ArchiveError> {
+) -> Result<UnpackedArchive, ArchiveError> {
     let folder = fresh(world);
     unpack(Cursor::new(archive), format, limits, &folder)
 }
 
 /// Unpacks as a repository is: without its wrapper, and without what cannot be used.
-fn repository(archive: &[u8], format: ArchiveFormat, world: &World) -> Unpacked {
+fn repository(archive: &[u8], format: ArchiveFormat, world: &World) -> UnpackedArchive {
     let options =
         UnpackOptions { strip_wrapper: true, leave_out: true, ..UnpackOptions::default() };
     unpack_with(Cursor::new(archive), format, &options, &fresh(world)).unwrap()
@@ -103,28 +103,28 @@ fn fresh(world: &World) -> std::path::PathBuf {
     folder
 }
 
-fn refused(result: Result<Unpacked, ArchiveError>) -> String {
+fn refused(result: Result<UnpackedArchive, ArchiveError>) -> String {
     match result.unwrap_err() {
         ArchiveError::Refused { reason, .. } => reason.to_owned(),
         other => panic!("{other:?}"),
     }
 }
 
-fn too_large(result: Result<Unpacked, ArchiveError>) -> String {
+fn too_large(result: Result<UnpackedArchive, ArchiveError>) -> String {
     match result.unwrap_err() {
         ArchiveError::TooLarge { limit } => limit,
         other => panic!("{other:?}"),
     }
 }
 
-fn damaged(result: Result<Unpacked, ArchiveError>) -> String {
+fn damaged(result: Result<UnpackedArchive, ArchiveError>) -> String {
     match result.unwrap_err() {
         ArchiveError::Damaged(error) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }
 
-fn paths(unpacked: &Unpacked) -> Vec<&str> {
+fn paths(unpacked: &UnpackedArchive) -> Vec<&str> {
     unpacked.files.iter().map(|it| it.path.as_str()).collect()
 }
 
@@ -650,7 +650,7 @@ mod a_damaged_archive_is_not_half_a_package {
         for (kind, format) in [("zip", ArchiveFormat::Zip), ("gz", ArchiveFormat::TarGz)] {
             let archive = made(kind, ENTRIES);
             let original = unpacked(&archive, format, &world).unwrap();
-            let contents = |it: &Unpacked| -> Vec<_> {
+            let contents = |it: &UnpackedArchive| -> Vec<_> {
                 it.files.iter().map(|it| (it.path.clone(), it.digest)).collect()
             };
             let (mut noticed, mut harmless) = (0, 0);
@@ -791,7 +791,7 @@ mod a_local_folder_is_copied_like_an_archive {
     use super::*;
     use prowess_packages::{CopyError, copy_folder};
 
-    fn copied(world: &World) -> Unpacked {
+    fn copied(world: &World) -> UnpackedArchive {
         copy_folder(&world.path("from"), &ArchiveLimits::default(), &fresh(world)).unwrap()
     }
 

@@ -10,6 +10,7 @@ mod import;
 mod install;
 mod lock;
 mod package_cache;
+mod packaged_skills;
 mod signatures;
 mod sources;
 #[cfg(unix)]
