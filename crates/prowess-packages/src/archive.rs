@@ -203,7 +203,11 @@ pub fn unpack_with(
         ArchiveFormat::Zip => zip::read(io::BufReader::new(archive), limits, &mut tree)?,
         ArchiveFormat::TarGz => {
             let unpacked = MultiGzDecoder::new(io::BufReader::new(archive));
-            tar::read(&mut LimitedReader { bytes: unpacked, limits, length, count: 0 }, true, &mut tree)?
+            tar::read(
+                &mut LimitedReader { bytes: unpacked, limits, length, count: 0 },
+                true,
+                &mut tree,
+            )?
         }
         ArchiveFormat::Tar => tar::read(&mut io::BufReader::new(archive), false, &mut tree)?,
     };
@@ -211,7 +215,11 @@ pub fn unpack_with(
     if options.strip_wrapper {
         tree.strip_wrapper()?;
     }
-    Ok(UnpackedArchive { files: tree.files.into_values().collect(), comment, left_out: tree.left_out })
+    Ok(UnpackedArchive {
+        files: tree.files.into_values().collect(),
+        comment,
+        left_out: tree.left_out,
+    })
 }
 
 impl ArchiveLimits {

@@ -34,8 +34,8 @@ mod install;
 pub use crate::install::InstallStep;
 pub use crate::{
     archive::{
-        ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions, UnpackedArchive,
-        copy_folder, format_of, unpack, unpack_with,
+        ArchiveError, ArchiveFormat, ArchiveLimits, CopyError, LeftOut, UnpackOptions,
+        UnpackedArchive, copy_folder, format_of, unpack, unpack_with,
     },
     audit::{
         AUDIT_RULES, AcceptedFinding, AuditBaseline, AuditError, AuditFile, AuditFinding,

@@ -58,7 +58,11 @@ impl CopyError {
 ///
 /// `.git` and `node_modules` are no part of it. Links within the folder become what they point to;
 /// others, pipes, devices and names that cannot be used on every system are left out and reported.
-pub fn copy_folder(from: &Path, limits: &ArchiveLimits, to: &Path) -> Result<UnpackedArchive, CopyError> {
+pub fn copy_folder(
+    from: &Path,
+    limits: &ArchiveLimits,
+    to: &Path,
+) -> Result<UnpackedArchive, CopyError> {
     let failed = |error| match error {
         ArchiveError::TooLarge { limit } => CopyError::TooLarge { path: from.to_owned(), limit },
         ArchiveError::Write { path, source } => CopyError::Write { path, source },

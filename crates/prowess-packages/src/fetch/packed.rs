@@ -82,7 +82,10 @@ impl PackageFetcher {
                         return Err(FetchPackageError::NotAnArchive { url, found: BINARY });
                     }
                     fs::write(folder.join("SKILL.md"), &bytes).map_err(written)?;
-                    UnpackedArchive { files: vec![skill_file(&bytes)], ..UnpackedArchive::default() }
+                    UnpackedArchive {
+                        files: vec![skill_file(&bytes)],
+                        ..UnpackedArchive::default()
+                    }
                 }
                 BodyKind::Unusable(found) => {
                     return Err(FetchPackageError::NotAnArchive { url, found });

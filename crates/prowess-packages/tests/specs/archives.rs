@@ -8,8 +8,8 @@ use std::{
 };
 
 use prowess_packages::{
-    ArchiveError, ArchiveFormat, ArchiveLimits, ContentDigest, UnpackOptions, UnpackedArchive, unpack,
-    unpack_with,
+    ArchiveError, ArchiveFormat, ArchiveLimits, ContentDigest, UnpackOptions, UnpackedArchive,
+    unpack, unpack_with,
 };
 use prowess_testing::world::World;
 
