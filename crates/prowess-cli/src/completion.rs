@@ -12,9 +12,9 @@ use clap_complete::{
 };
 use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
 use prowess_cli::settings::Config;
-use prowess_packages::AUDIT_RULES;
 use prowess_runtime::{Launcher, SkillProvider};
 
+use crate::features::AUDIT_RULES;
 #[cfg(feature = "packages")]
 use crate::packages;
 use crate::{
@@ -103,6 +103,7 @@ pub(crate) fn rules() -> ArgValueCandidates {
 }
 
 /// Completes the rules of `audit`.
+#[cfg(feature = "packages")]
 pub(crate) fn audit_rules() -> ArgValueCandidates {
     from_list(AUDIT_RULES.iter().map(|it| (it.code, it.summary)))
 }

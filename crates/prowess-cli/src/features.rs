@@ -36,3 +36,11 @@ pub(crate) fn missing_command(command: &str) -> Option<String> {
 pub(crate) fn missing_feature(what: &str, feature: &str) -> String {
     format!("this build has no {what} support (feature `{feature}`)")
 }
+
+/// The rules of `audit`.
+#[cfg(feature = "packages")]
+pub(crate) use prowess_packages::AUDIT_RULES;
+
+/// The rules of `audit`: none, because this build has no packages.
+#[cfg(not(feature = "packages"))]
+pub(crate) static AUDIT_RULES: &[&prowess::Rule] = &[];

@@ -1,8 +1,8 @@
 use anyhow::Result;
 use prowess::{Profile, RULES, Rule, Severity, did_you_mean, nearest};
-use prowess_packages::AUDIT_RULES;
 use serde_json::{Value as Json, json};
 
+use crate::features::AUDIT_RULES;
 use crate::{
     ExitStatus, arguments::Global, completion, markdown::wrap, page::Page, printer::Printer,
 };

@@ -3,13 +3,13 @@
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
 use prowess::{Finding, Profile, RULES, Rule, Severity};
-use prowess_packages::AUDIT_RULES;
 use prowess_runtime::sys::OsStrExt as _;
 use prowess_runtime::text::hex;
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
 use super::place;
+use crate::features::AUDIT_RULES;
 use crate::{page::Page, safe};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
