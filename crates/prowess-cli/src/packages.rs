@@ -19,8 +19,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use prowess::{
-    CLIENTS, Finding, Profile, RULES, Severity, Surroundings, client, did_you_mean, name_hint,
-    nearest, rule,
+    CLIENTS, Finding, RULES, Severity, Surroundings, client, did_you_mean, name_hint, nearest, rule,
 };
 use prowess_cli::settings::Config;
 use prowess_packages::{
@@ -35,7 +34,7 @@ pub(crate) use self::{
     choosing::{SkillChoice, choose},
     place::Place,
     removing::remove,
-    review::{ReviewedSkill, print_left_out, print_skills, size_text},
+    review::{ReviewRules, ReviewedSkill, print_left_out, print_skills, size_text},
     signing::{SIGNATURES, signed_text},
     undoing::{PackageChange, package_changes, undo},
     version_change::{VersionChange, folder_of_locked, print_version_change},
@@ -65,7 +64,7 @@ pub(crate) struct PackageSession {
     pub(crate) cache: PackageCache,
     pub(crate) fetcher: PackageFetcher,
     pub(crate) install: InstallPlace,
-    pub(crate) profile: Profile,
+    pub(crate) rules: ReviewRules,
     runtime: Runtime,
 }
 
@@ -86,8 +85,8 @@ impl PackageSession {
         let install = install_place(&place, surroundings)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot wait for anything")?;
-        let profile = global.profile.into();
-        Ok(Self { place, config, cache, fetcher, install, profile, runtime })
+        let rules = ReviewRules { profile: global.profile.into(), limits: config.options().limits };
+        Ok(Self { place, config, cache, fetcher, install, rules, runtime })
     }
 
     /// Returns a fetcher that sends a token to the host of a registry.

@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let reviewed = printer.with_progress("checking skills", || {
         let skills = wanted.iter();
         skills
-            .map(|it| ReviewedSkill::new(it.skill, &it.package.tree, session.profile))
+            .map(|it| ReviewedSkill::new(it.skill, &it.package.tree, session.rules))
             .collect::<Vec<_>>()
     });
     let mut signers = Vec::new();
@@ -455,7 +455,7 @@ fn list(all: &[Package], session: &PackageSession, printer: &mut Printer) -> Res
             choose(&package.found, &package.tree, &[], true, printer)?;
         }
         let reviewed: Vec<ReviewedSkill> = printer.with_progress("checking skills", || {
-            skills.iter().map(|it| ReviewedSkill::new(it, &package.tree, session.profile)).collect()
+            skills.iter().map(|it| ReviewedSkill::new(it, &package.tree, session.rules)).collect()
         });
         if printer.json {
             documents.push(package_json(package, reviewed.iter()));

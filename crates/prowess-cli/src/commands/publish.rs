@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let name = name_of(&folder)?;
     let staged = stage.path().join(&name);
     let packed = stage_files(&folder, &staged, args)?;
-    let reviewed = ReviewedSkill::of_folder(&staged, &packed.files, session.profile);
+    let reviewed = ReviewedSkill::of_folder(&staged, &packed.files, session.rules);
     let Some(reviewed) = reviewed else {
         let fault =
             CliError::invalid_input(format!("`{}` cannot be loaded as a skill", folder.display()));

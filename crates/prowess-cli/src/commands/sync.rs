@@ -183,9 +183,7 @@ fn resolve(
         }
     }
     let reviewed: Vec<ReviewedSkill> = printer.with_progress("checking skills", || {
-        new.iter()
-            .map(|(_, skill, tree)| ReviewedSkill::new(skill, tree, session.profile))
-            .collect()
+        new.iter().map(|(_, skill, tree)| ReviewedSkill::new(skill, tree, session.rules)).collect()
     });
     if !printer.json {
         print_skills(&reviewed.iter().collect::<Vec<_>>(), printer)?;

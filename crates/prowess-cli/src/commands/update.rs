@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             (&skill.files, old_folder.as_deref()),
             (&new.files, &new_folder),
         );
-        let reviewed = ReviewedSkill::new(new, tree, session.profile);
+        let reviewed = ReviewedSkill::new(new, tree, session.rules);
         let known = old_folder.map(|it| packages::audit(&skill.files, &it)).unwrap_or_default();
         let dangers = reviewed.new_dangers(&known);
         let new = new.clone();

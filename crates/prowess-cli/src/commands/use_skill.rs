@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if let Some(warning) = &tree.warning {
         printer.safety_warning(warning);
     }
-    let reviewed = ReviewedSkill::new(skill, &tree, session.profile);
+    let reviewed = ReviewedSkill::new(skill, &tree, session.rules);
     if reviewed.dangers > 0 && !args.allow_findings {
         packages::print_skills(&[&reviewed], printer)?;
         printer.flush()?;

@@ -32,6 +32,13 @@ const USUAL: usize = 100;
 /// The lines of a description.
 const LINES: usize = 2;
 
+/// The rules that skills of packages are checked by: those of `check`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReviewRules {
+    pub(crate) profile: Profile,
+    pub(crate) limits: SizeLimits,
+}
+
 /// A skill of a package, with what is wrong with it.
 #[derive(Debug)]
 pub(crate) struct ReviewedSkill {
@@ -46,22 +53,22 @@ pub(crate) struct ReviewedSkill {
 
 impl ReviewedSkill {
     /// Checks and audits a skill of a fetched package.
-    pub(crate) fn new(skill: &PackagedSkill, tree: &FetchedTree, profile: Profile) -> Self {
+    pub(crate) fn new(skill: &PackagedSkill, tree: &FetchedTree, rules: ReviewRules) -> Self {
         let folder =
             if skill.path.is_empty() { tree.folder.clone() } else { tree.folder.join(&skill.path) };
-        Self::in_folder(skill.clone(), &folder, profile)
+        Self::in_folder(skill.clone(), &folder, rules)
     }
 
     /// Checks and audits the skill of a folder, if there is one.
-    pub(crate) fn of_folder(folder: &Path, files: &[TreeFile], profile: Profile) -> Option<Self> {
+    pub(crate) fn of_folder(folder: &Path, files: &[TreeFile], rules: ReviewRules) -> Option<Self> {
         let found = discover(folder, files, "");
         let skill = found.skills.into_iter().find(|it| it.path.is_empty())?;
-        Some(Self::in_folder(skill, folder, profile))
+        Some(Self::in_folder(skill, folder, rules))
     }
 
-    fn in_folder(skill: PackagedSkill, folder: &Path, profile: Profile) -> Self {
+    fn in_folder(skill: PackagedSkill, folder: &Path, rules: ReviewRules) -> Self {
         let directories = [Directory::repository(folder)];
-        let checked = check_directories(&directories, profile, &SizeLimits::default());
+        let checked = check_directories(&directories, rules.profile, &rules.limits);
         let mut findings = checked.map(|it| it.findings).unwrap_or_default();
         // The folder that it is installed in has its name, and other skills below it are others.
         findings.retain(|it| {

@@ -177,6 +177,17 @@ mod a_skill_is_installed_after_it_was_shown {
     }
 
     #[test]
+    fn it_is_checked_as_the_settings_say() {
+        let world = project().file("home/pack/tea/LEAVES.md", "x\n".repeat(100_000));
+        let listed = |arguments: &[&str]| {
+            let ran = world.run([&["add", "./home/pack#@tea", "--list"], arguments].concat());
+            good(ran).stdout().contains("resource-too-large")
+        };
+        assert!(!listed(&[]));
+        assert!(listed(&["--max-file-size", "100KB"]));
+    }
+
+    #[test]
     fn without_a_terminal_nothing_is_written_unasked() {
         let world = project();
         let before = here(&world);
