@@ -30,7 +30,7 @@ use prowess_packages::{
 use tokio::runtime::Runtime;
 
 pub(crate) use self::{
-    change::{Change, ChangePlan, action_word, steps_json},
+    change::{Change, ChangePlan, SkillVersion, action_word, steps_json},
     choosing::{SkillChoice, choose},
     place::Place,
     removing::remove,

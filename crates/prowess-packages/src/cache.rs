@@ -244,6 +244,11 @@ impl PackageCache {
         self.keep_folder(&inner, files).ok()
     }
 
+    /// Returns whether all of these files are there, unchanged.
+    pub fn contains(&self, files: &[TreeFile]) -> bool {
+        files.iter().all(|it| is_intact(&self.blob(it), it))
+    }
+
     /// Writes files to a new folder that does not exist yet, as hard links or copies, and syncs it.
     /// After an error, nothing of it is left.
     ///

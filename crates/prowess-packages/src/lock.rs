@@ -7,7 +7,7 @@ mod write;
 mod plain;
 mod read;
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 pub use self::{compare::LockDifference, error::LockError};
 use crate::{
@@ -117,25 +117,39 @@ impl Lock {
     ///
     /// Fails, with nothing changed, if the lock could not be read again.
     pub fn insert(&mut self, skill: LockedSkill) -> Result<Option<LockedSkill>, LockError> {
-        let mut skill = skill;
-        skill.files.sort();
-        check::skill(&skill)?;
-        let place = self.place(&skill.name);
-        let others = self.skills.iter().filter(|it| it.name != skill.name);
-        check::targets_among(&skill, others)?;
-        match place {
-            Ok(at) => {
-                if skill.unknown.is_empty() {
-                    skill.unknown.clone_from(&self.skills[at].unknown);
-                }
-                Ok(Some(std::mem::replace(&mut self.skills[at], skill)))
+        let before = self.get(&skill.name).cloned();
+        self.insert_all([skill])?;
+        Ok(before)
+    }
+
+    /// Adds and replaces skills like [`insert`](Self::insert), all or none of them; targets may move
+    /// from one to another. Of several with one name, the last one counts.
+    pub fn insert_all(
+        &mut self,
+        skills: impl IntoIterator<Item = LockedSkill>,
+    ) -> Result<(), LockError> {
+        let mut new: BTreeMap<String, LockedSkill> = BTreeMap::new();
+        for mut skill in skills {
+            skill.files.sort();
+            check::skill(&skill)?;
+            if let (true, Some(known)) = (skill.unknown.is_empty(), self.get(&skill.name)) {
+                skill.unknown.clone_from(&known.unknown);
             }
-            Err(at) if self.skills.len() < crate::manifest::MAX_SKILLS => {
-                self.skills.insert(at, skill);
-                Ok(None)
-            }
-            Err(_) => Err(LockError::too_many()),
+            new.insert(skill.name.clone(), skill);
         }
+        let kept = self.skills.iter().filter(|it| !new.contains_key(&it.name));
+        if kept.clone().count() + new.len() > crate::manifest::MAX_SKILLS {
+            return Err(LockError::too_many());
+        }
+        match (new.len(), new.values().next()) {
+            // Only one can overlap.
+            (1, Some(skill)) => check::targets_among(skill, kept)?,
+            _ => check::targets(kept.chain(new.values()))?,
+        }
+        self.skills.retain(|it| !new.contains_key(&it.name));
+        self.skills.extend(new.into_values());
+        self.skills.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(())
     }
 
     /// Removes a skill.

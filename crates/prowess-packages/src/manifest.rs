@@ -5,7 +5,7 @@ mod error;
 mod read;
 mod settings;
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 pub use self::{
     error::ManifestError,
@@ -143,14 +143,28 @@ impl PackageManifest {
     /// Adds a skill, or changes that of the same name. Everything else stays byte for byte, and
     /// so do keys of the entry that are not known.
     pub fn set(&mut self, skill: &WantedSkill) -> Result<(), ManifestError> {
-        edit::check(skill, &self.contents)?;
-        let mut expected = self.contents.skills.clone();
-        match expected.binary_search_by(|it| it.name.cmp(&skill.name)) {
-            Ok(at) if expected[at] == *skill => return Ok(()),
-            Ok(at) => expected[at] = skill.clone(),
-            Err(at) => expected.insert(at, skill.clone()),
+        self.set_all(std::slice::from_ref(skill))
+    }
+
+    /// Adds and changes skills like [`set`](Self::set), all or none of them, in one pass over the file.
+    /// Of several with one name, the last one counts.
+    pub fn set_all(&mut self, skills: &[WantedSkill]) -> Result<(), ManifestError> {
+        skills.iter().try_for_each(edit::check)?;
+        let mut expected: BTreeMap<&str, &WantedSkill> =
+            self.contents.skills.iter().map(|it| (&*it.name, it)).collect();
+        let mut changed: BTreeMap<&str, &WantedSkill> = BTreeMap::new();
+        for skill in skills {
+            if expected.insert(&skill.name, skill) != Some(skill) {
+                changed.insert(&skill.name, skill);
+            }
         }
-        self.take(edit::set(&self.text, skill), expected, &skill.name)
+        let Some(name) = changed.keys().next().map(|it| (*it).to_owned()) else { return Ok(()) };
+        if expected.len() > MAX_SKILLS {
+            return Err(ManifestError::TooLarge { limit: format!("{MAX_SKILLS} skills") });
+        }
+        let expected = expected.into_values().cloned().collect();
+        let changed: Vec<&WantedSkill> = changed.into_values().collect();
+        self.take(edit::set(&self.text, &changed), expected, &name)
     }
 
     /// Removes a skill, and returns whether it was there. Comments of their own lines stay.

@@ -1,4 +1,7 @@
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::Result;
 use prowess::{Severity, is_plain_name};
@@ -15,8 +18,8 @@ use crate::{
     cli_error::CliError,
     completion, context,
     packages::{
-        self, Change, PackageSession, ReviewedSkill, SkillChoice, choose, print_left_out,
-        print_skills, version_text,
+        self, Change, PackageSession, ReviewedSkill, SkillChoice, SkillVersion, choose,
+        print_left_out, print_skills, version_text,
     },
     printer::Printer,
     safe,
@@ -81,6 +84,8 @@ struct Package {
     found: DiscoveredPackage,
     /// The names that were asked for.
     names: Vec<String>,
+    /// The names that several of its skills have.
+    shared_names: BTreeSet<String>,
 }
 
 /// A skill to install, with its entry in the manifest.
@@ -106,7 +111,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let tree = tree.map_err(|it| packages::fetch_error(&it))?;
         let found = packages::discover_in(&tree);
         let names = source.skills.iter().chain(&args.skill).cloned().collect();
-        all.push(Package { tree, found, names });
+        let mut seen = BTreeSet::new();
+        let all_names = found.skills.iter().map(|it| &*it.name);
+        let shared_names = all_names.filter(|it| !seen.insert(*it)).map(str::to_owned).collect();
+        all.push(Package { tree, found, names, shared_names });
     }
     if args.list {
         return list(&all, &session, printer);
@@ -133,19 +141,22 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         packages::check_age(&package.tree, &session)?;
     }
     let reviewed = printer.with_progress("checking skills", || {
-        let skills = wanted.iter();
-        skills
-            .map(|it| ReviewedSkill::new(it.skill, &it.package.tree, session.rules))
-            .collect::<Vec<_>>()
+        let skills: Vec<_> = wanted.iter().map(|it| (it.skill, &it.package.tree)).collect();
+        ReviewedSkill::all(&skills, session.rules)
     });
     let mut signers = Vec::new();
     for package in &all {
         signers.push(packages::check_signature(&package.tree, &session)?);
     }
-    for one in &wanted {
-        let at = all.iter().position(|it| std::ptr::eq(it, one.package)).unwrap_or_default();
-        change.set(&one.entry, one.skill, &one.package.tree, signers[at].as_ref())?;
-    }
+    let versions: Vec<SkillVersion<'_>> = wanted
+        .iter()
+        .map(|one| {
+            let at = all.iter().position(|it| std::ptr::eq(it, one.package)).unwrap_or_default();
+            let (entry, skill, tree) = (&one.entry, one.skill, &one.package.tree);
+            SkillVersion { entry, skill, tree, signer: signers[at].as_ref() }
+        })
+        .collect();
+    change.set_all(&versions)?;
     if !printer.json {
         print_review(&all, &wanted, &reviewed, printer)?;
     }
@@ -301,10 +312,9 @@ fn entry(
             .into());
     }
     let mut source = SkillSource::new(package.tree.source.kind.clone());
-    let same_name = package.found.skills.iter().filter(|it| it.name == skill.name).count();
     // Where the name alone is not enough, the folder says which one is meant.
     if let SourceKind::Git(git) = &mut source.kind
-        && same_name > 1
+        && package.shared_names.contains(&skill.name)
         && !skill.path.is_empty()
     {
         git.path = Some(skill.path.clone());
@@ -455,7 +465,8 @@ fn list(all: &[Package], session: &PackageSession, printer: &mut Printer) -> Res
             choose(&package.found, &package.tree, &[], true, printer)?;
         }
         let reviewed: Vec<ReviewedSkill> = printer.with_progress("checking skills", || {
-            skills.iter().map(|it| ReviewedSkill::new(it, &package.tree, session.rules)).collect()
+            let skills: Vec<_> = skills.iter().map(|it| (*it, &package.tree)).collect();
+            ReviewedSkill::all(&skills, session.rules)
         });
         if printer.json {
             documents.push(package_json(package, reviewed.iter()));
@@ -507,10 +518,9 @@ fn document(
     steps: &[PlannedStep],
 ) -> Value {
     let packages = all.iter().map(|package| {
-        let skills = &package.found.skills;
-        let is_own = |it: &&ReviewedSkill| {
-            skills.iter().any(|one| one.path == it.skill.path && one.digest == it.skill.digest)
-        };
+        let skills = package.found.skills.iter();
+        let skills: BTreeSet<_> = skills.map(|it| (&*it.path, it.digest)).collect();
+        let is_own = |it: &&ReviewedSkill| skills.contains(&(&*it.skill.path, it.skill.digest));
         package_json(package, reviewed.iter().filter(is_own))
     });
     json!({

@@ -84,10 +84,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             Err(why) => records.left_out.push((name, why)),
         }
     }
-    for one in taken.values() {
-        change.set_entry(&one.entry)?;
-        change.insert(one.locked.clone())?;
-    }
+    let entries: Vec<WantedSkill> = taken.values().map(|it| it.entry.clone()).collect();
+    change.set_entries(&entries)?;
+    change.insert_all(taken.values().map(|it| it.locked.clone()).collect())?;
     let document = |is_done: bool| {
         json!({
             "dry_run": args.dry_run,

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use prowess_packages::{
-    FetchedTree, InstallAction, LockDifference, LockedSkill, PackagedSkill, Pin, SkillSource,
+    DiscoveredPackage, InstallAction, LockDifference, LockedSkill, PackagedSkill, Pin, SkillSource,
     WantedSkill,
 };
 use serde_json::json;
@@ -13,7 +13,8 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     packages::{
-        self, Change, ChangePlan, PackageSession, ReviewedSkill, SkillChoice, choose, print_skills,
+        self, Change, ChangePlan, PackageSession, ReviewedSkill, SkillChoice, SkillVersion, choose,
+        print_skills,
     },
     printer::Printer,
     safe,
@@ -144,14 +145,17 @@ fn resolve(
     for name in &gone {
         change.remove(name)?;
     }
-    for entry in moved.iter().filter(|it| wanted.iter().all(|other| other.name != it.name)) {
+    let resolved: BTreeSet<&str> = wanted.iter().map(|it| &*it.name).collect();
+    let mut relocated = Vec::new();
+    for entry in moved.iter().filter(|it| !resolved.contains(&*it.name)) {
         let Some(mut locked) = change.wanted(&entry.name).cloned() else { continue };
         locked.clients = change.manifest.clients_of(entry).map(<[String]>::to_vec);
         locked.copy = change.manifest.is_copied(entry);
         locked.targets =
             change.directories(entry)?.iter().map(|it| it.target(&entry.name)).collect();
-        change.insert(locked)?;
+        relocated.push(locked);
     }
+    change.insert_all(relocated)?;
     if wanted.is_empty() {
         return Ok(!gone.is_empty());
     }
@@ -170,7 +174,7 @@ fn resolve(
         let found = packages::discover_in(&tree);
         trees.push((tree, found));
     }
-    let mut new: Vec<(WantedSkill, PackagedSkill, &FetchedTree)> = Vec::new();
+    let mut new: Vec<(WantedSkill, PackagedSkill, usize)> = Vec::new();
     for entry in wanted {
         let source = packages::delocalize(&entry.source, session);
         let at = sources.iter().position(|it| it.0 == source).unwrap_or_default();
@@ -179,11 +183,12 @@ fn resolve(
         let chosen = choose(found, tree, &names, false, printer)?;
         let Some(SkillChoice { skills, .. }) = chosen else { continue };
         if let [skill, ..] = skills[..] {
-            new.push((entry, skill.clone(), tree));
+            new.push((entry, skill.clone(), at));
         }
     }
     let reviewed: Vec<ReviewedSkill> = printer.with_progress("checking skills", || {
-        new.iter().map(|(_, skill, tree)| ReviewedSkill::new(skill, tree, session.rules)).collect()
+        let skills: Vec<_> = new.iter().map(|(_, skill, at)| (skill, &trees[*at].0)).collect();
+        ReviewedSkill::all(&skills, session.rules)
     });
     if !printer.json {
         print_skills(&reviewed.iter().collect::<Vec<_>>(), printer)?;
@@ -193,10 +198,18 @@ fn resolve(
     if dangers > 0 && !args.allow_findings {
         return Err(packages::dangerous(dangers, "installed").into());
     }
-    for (entry, skill, tree) in &new {
-        let signer = packages::check_signature(tree, session)?;
-        change.lock_version(entry, skill, tree, signer.as_ref())?;
+    let mut signers = Vec::new();
+    for (tree, _) in &trees {
+        signers.push(packages::check_signature(tree, session)?);
     }
+    let versions: Vec<SkillVersion<'_>> = new
+        .iter()
+        .map(|(entry, skill, at)| {
+            let (tree, signer) = (&trees[*at].0, signers[*at].as_ref());
+            SkillVersion { entry, skill, tree, signer }
+        })
+        .collect();
+    change.lock_all(&versions)?;
     Ok(true)
 }
 
@@ -220,23 +233,24 @@ fn fetch_missing(
     let missing: Vec<&LockedSkill> = names
         .into_iter()
         .filter_map(|it| change.wanted(it))
-        .filter(|it| session.cache.folder_of(&it.files).is_none())
+        .filter(|it| !session.cache.contains(&it.files))
         .collect();
     let mut sources: Vec<(SkillSource, Option<Pin>)> = Vec::new();
+    let mut from: Vec<usize> = Vec::new();
     for skill in &missing {
         let source = packages::source_of_locked(skill, session);
-        if !sources.contains(&source) {
+        from.push(sources.iter().position(|it| *it == source).unwrap_or_else(|| {
             sources.push(source);
-        }
+            sources.len() - 1
+        }));
     }
     let fetched = session.fetch(&sources, printer)?;
-    for skill in missing {
-        let source = packages::source_of_locked(skill, session);
-        let at = sources.iter().position(|it| *it == source).unwrap_or_default();
+    let mut found: Vec<Option<DiscoveredPackage>> = fetched.iter().map(|_| None).collect();
+    for (skill, at) in missing.into_iter().zip(from) {
         let tree = fetched[at].as_ref().map_err(packages::fetch_error)?;
-        let found = packages::discover_in(tree);
-        let same = found.skills.iter().find(|it| it.digest == skill.digest);
-        if same.is_none() && session.cache.folder_of(&skill.files).is_none() {
+        let found = found[at].get_or_insert_with(|| packages::discover_in(tree));
+        let same = found.skills.iter().any(|it| it.digest == skill.digest);
+        if !same && !session.cache.contains(&skill.files) {
             let message = format!(
                 "`{}` in `{}` is not what the lock file says: its content has changed",
                 skill.name, skill.source

@@ -1,7 +1,7 @@
 use anyhow::Result;
 use prowess_packages::{
-    ContentDigest, DiscoveredPackage, FetchedTree, LocalEdits, LockedSkill, PackagedSkill,
-    SkillSource, WantedSkill,
+    DiscoveredPackage, FetchedTree, LocalEdits, LockedSkill, PackagedSkill, SkillSource,
+    WantedSkill,
 };
 use serde_json::{Value, json};
 
@@ -11,8 +11,8 @@ use crate::{
     arguments::Global,
     completion,
     packages::{
-        self, Change, PackageSession, ReviewedSkill, VersionChange, print_version_change,
-        version_text,
+        self, Change, PackageSession, ReviewedSkill, SkillVersion, VersionChange,
+        print_version_change, version_text,
     },
     printer::Printer,
     safe,
@@ -156,21 +156,23 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             dangers,
         });
     }
-    let mut signers: Vec<(ContentDigest, _)> = Vec::new();
+    // Who must have signed depends on the source, even where the content is the same.
+    let mut signers: Vec<(&SkillSource, _)> = Vec::new();
     for tree in updates.iter().map(|it| it.tree).chain(only_versions.iter().map(|it| it.2)) {
-        if !signers.iter().any(|it| it.0 == tree.digest) {
-            signers.push((tree.digest, packages::check_signature(tree, &session)?));
+        if !signers.iter().any(|it| *it.0 == tree.source) {
+            signers.push((&tree.source, packages::check_signature(tree, &session)?));
         }
     }
     let signer = |tree: &FetchedTree| {
-        signers.iter().find(|it| it.0 == tree.digest).and_then(|it| it.1.as_ref())
+        signers.iter().find(|it| *it.0 == tree.source).and_then(|it| it.1.as_ref())
     };
-    for (entry, new, tree) in &only_versions {
-        change.lock_version(entry, new, tree, signer(tree))?;
-    }
-    for update in &updates {
-        change.lock_version(&update.entry, &update.new, update.tree, signer(update.tree))?;
-    }
+    let unchanged = only_versions.iter().map(|(entry, skill, tree)| (entry, skill, *tree));
+    let changed = updates.iter().map(|it| (&it.entry, &it.new, it.tree));
+    let versions: Vec<SkillVersion<'_>> = unchanged
+        .chain(changed)
+        .map(|(entry, skill, tree)| SkillVersion { entry, skill, tree, signer: signer(tree) })
+        .collect();
+    change.lock_all(&versions)?;
     if !printer.json {
         for update in &updates {
             print_update(update, printer)?;

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use prowess_packages::{LockedSkill, VerifiedTarget, VerifyFault, verify};
 use serde_json::{Value, json};
@@ -37,11 +39,15 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         true => lock.differences(&manifest),
         false => Vec::new(),
     };
+    let mut by_skill: BTreeMap<&str, Vec<&VerifiedTarget>> = BTreeMap::new();
+    for target in &verified {
+        by_skill.entry(&target.skill).or_default().push(target);
+    }
+    let targets_of = |it: &LockedSkill| by_skill.get(&*it.name).map_or(&[][..], |it| it);
     let is_well = verified.iter().all(|it| it.faults.is_empty());
     if printer.json {
         let of = |skill: &LockedSkill| {
-            let own: Vec<&VerifiedTarget> =
-                verified.iter().filter(|it| it.skill == skill.name).collect();
+            let own = targets_of(skill);
             json!({
                 "name": skill.name,
                 "ok": own.iter().all(|it| it.faults.is_empty()),
@@ -72,9 +78,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     for difference in &differences {
         printer.warning(&format!("{difference}; see `prowess sync{}`", session.place.flag()));
     }
-    let faulty = skills
-        .iter()
-        .filter(|it| verified.iter().any(|one| one.skill == it.name && !one.faults.is_empty()));
+    let faulty = skills.iter().filter(|it| targets_of(it).iter().any(|one| !one.faults.is_empty()));
     match faulty.count() {
         0 if skills.is_empty() => printer.note("no skills are installed here"),
         0 => {

@@ -2,7 +2,7 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::Path,
     sync::{
@@ -16,8 +16,8 @@ use anyhow::Result;
 use prowess_packages::{
     FetchedTree, FileReplacement, InstallAction, InstallConflict, InstallError, InstallOptions,
     InstallPlan, InstallReport, Installer, LocalEdits, Lock, LockedSkill, PackageManifest,
-    PackagedSkill, PlannedStep, RecoveryOutcome, Signer, TargetDirectory, TargetForm, WantedSkill,
-    target_directories,
+    PackagedSkill, PlannedStep, RecoveryOutcome, Signer, SourceKind, TargetDirectory, TargetForm,
+    WantedSkill, target_directories,
 };
 use serde_json::{Value, json};
 
@@ -46,6 +46,17 @@ pub(crate) struct Change<'s> {
     lock_before: Option<Vec<u8>>,
     /// The targets of each skill, as they are after the change was applied.
     applied: BTreeMap<String, Vec<String>>,
+    /// The directories for clients, and whether each gets its own copy.
+    directories: RefCell<BTreeMap<(Vec<String>, bool), Vec<TargetDirectory>>>,
+}
+
+/// A version of a skill that is to be locked.
+#[derive(Clone, Copy)]
+pub(crate) struct SkillVersion<'p> {
+    pub(crate) entry: &'p WantedSkill,
+    pub(crate) skill: &'p PackagedSkill,
+    pub(crate) tree: &'p FetchedTree,
+    pub(crate) signer: Option<&'p Signer>,
 }
 
 /// A plan with what it comes to.
@@ -103,24 +114,20 @@ impl<'s> Change<'s> {
             manifest_before: bytes_of(&place.manifest)?,
             lock_before: bytes_of(&place.lock)?,
             applied: BTreeMap::new(),
+            directories: RefCell::default(),
         })
     }
 
-    /// Adds or replaces a skill, with its entry in the manifest.
-    pub(crate) fn set(
-        &mut self,
-        entry: &WantedSkill,
-        skill: &PackagedSkill,
-        tree: &FetchedTree,
-        signer: Option<&Signer>,
-    ) -> Result<()> {
-        self.set_entry(entry)?;
-        self.lock_version(entry, skill, tree, signer)
+    /// Adds or replaces skills, with their entries in the manifest.
+    pub(crate) fn set_all(&mut self, versions: &[SkillVersion<'_>]) -> Result<()> {
+        let entries: Vec<WantedSkill> = versions.iter().map(|it| it.entry.clone()).collect();
+        self.set_entries(&entries)?;
+        self.lock_all(versions)
     }
 
-    /// Changes an entry of the manifest.
-    pub(crate) fn set_entry(&mut self, entry: &WantedSkill) -> Result<(), CliError> {
-        self.manifest.set(entry).map_err(|error| {
+    /// Changes entries of the manifest, all or none of them.
+    pub(crate) fn set_entries(&mut self, entries: &[WantedSkill]) -> Result<(), CliError> {
+        self.manifest.set_all(entries).map_err(|error| {
             let place = &self.session.place;
             let message = format!("`{}`: {error}", place.short(&place.manifest));
             let hint = error.hint().unwrap_or_else(|| "edit it by hand".to_owned());
@@ -128,16 +135,22 @@ impl<'s> Change<'s> {
         })
     }
 
-    /// Locks a version of a skill whose entry is in the manifest.
-    pub(crate) fn lock_version(
-        &mut self,
-        entry: &WantedSkill,
-        skill: &PackagedSkill,
-        tree: &FetchedTree,
-        signer: Option<&Signer>,
-    ) -> Result<()> {
+    /// Locks versions of skills whose entries are in the manifest.
+    pub(crate) fn lock_all(&mut self, versions: &[SkillVersion<'_>]) -> Result<()> {
+        let locked: Result<Vec<LockedSkill>, CliError> =
+            versions.iter().map(|it| self.locked(it)).collect();
+        self.insert_all(locked?)
+    }
+
+    fn locked(&self, version: &SkillVersion<'_>) -> Result<LockedSkill, CliError> {
+        let SkillVersion { entry, skill, tree, signer } = *version;
         let (name, source) = (&*entry.name, entry.source.clone());
-        let mut locked = LockedSkill::new(name, source, &*tree.url, skill.files.clone());
+        // Others have a folder of this machine where the manifest says.
+        let url = match &source.kind {
+            SourceKind::Folder(_) | SourceKind::File(_) => source.to_string(),
+            _ => tree.url.clone(),
+        };
+        let mut locked = LockedSkill::new(name, source, url, skill.files.clone());
         locked.skill = entry.skill.clone();
         locked.reference = tree.reference.clone();
         locked.commit = tree.commit.clone();
@@ -149,20 +162,19 @@ impl<'s> Change<'s> {
         locked.clients = self.manifest.clients_of(entry).map(<[String]>::to_vec);
         locked.copy = self.manifest.is_copied(entry);
         locked.targets = self.directories(entry)?.iter().map(|it| it.target(name)).collect();
-        self.insert(locked)
+        Ok(locked)
     }
 
-    /// Adds or replaces a locked skill. Unknown fields of the lock stay.
-    pub(crate) fn insert(&mut self, locked: LockedSkill) -> Result<()> {
+    /// Adds or replaces locked skills. Unknown fields of the lock stay.
+    pub(crate) fn insert_all(&mut self, skills: Vec<LockedSkill>) -> Result<()> {
+        let names: Vec<String> = skills.iter().map(|it| it.name.clone()).collect();
         let mut lock = self.lock.clone();
-        let name = locked.name.clone();
-        lock.insert(locked).map_err(|error| {
+        lock.insert_all(skills).map_err(|error| {
             let hint = error.hint().unwrap_or_else(|| "leave it out".to_owned());
-            CliError::invalid_input(format!("`{name}` cannot be locked: {error}")).hint(hint)
+            CliError::invalid_input(error.to_string()).hint(hint)
         })?;
-        if let Some(locked) = lock.get(&name) {
-            self.wanted.insert(name, locked.clone());
-        }
+        let inserted = names.iter().filter_map(|it| lock.get(it));
+        self.wanted.extend(inserted.map(|it| (it.name.clone(), it.clone())));
         Ok(())
     }
 
@@ -192,8 +204,15 @@ impl<'s> Change<'s> {
             None => self.session.clients(),
         };
         let copy = self.manifest.is_copied(entry) || self.session.config.packages.copy.value;
-        target_directories(&self.session.install, &clients, copy)
-            .map_err(|error| CliError::new(error.to_string()).hint(error.hint()))
+        let key = (clients, copy);
+        // Most skills have the same clients, and finding these looks at the disk.
+        if let Some(known) = self.directories.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let found = target_directories(&self.session.install, &key.0, copy)
+            .map_err(|error| CliError::new(error.to_string()).hint(error.hint()))?;
+        self.directories.borrow_mut().insert(key, found.clone());
+        Ok(found)
     }
 
     /// Compares what is wanted with the disk. Other processes wait until the plan is dropped or applied.
@@ -436,20 +455,13 @@ fn bytes_of(path: &Path) -> Result<Option<Vec<u8>>> {
 
 /// Returns the text of a lock with these skills, and the unknown fields of the one before.
 fn lock_text(mut lock: Lock, skills: &[LockedSkill]) -> Result<String, CliError> {
-    let gone: Vec<String> = lock
-        .skills()
-        .iter()
-        .filter(|it| skills.iter().all(|other| other.name != it.name))
-        .map(|it| it.name.clone())
-        .collect();
+    let kept: BTreeSet<&str> = skills.iter().map(|it| &*it.name).collect();
+    let gone: Vec<String> =
+        lock.skills().iter().map(|it| it.name.clone()).filter(|it| !kept.contains(&**it)).collect();
     for name in gone {
         lock.remove(&name);
     }
-    for skill in skills {
-        let name = skill.name.clone();
-        lock.insert(skill.clone())
-            .map_err(|error| CliError::new(format!("`{name}` cannot be locked: {error}")))?;
-    }
+    lock.insert_all(skills.iter().cloned()).map_err(|error| CliError::new(error.to_string()))?;
     Ok(lock.to_string())
 }
 

@@ -1,6 +1,7 @@
 //! Which skills of a package are meant.
 
 use std::{
+    collections::{BTreeMap, btree_map::Entry},
     io::{self, IsTerminal as _},
     sync::atomic::AtomicBool,
 };
@@ -77,10 +78,14 @@ pub(crate) fn choose<'p>(
 /// Leaves out skills whose name another one has.
 fn one_of_each_name(skills: Vec<&PackagedSkill>) -> SkillChoice<'_> {
     let mut chosen = SkillChoice::default();
+    let mut known: BTreeMap<String, &PackagedSkill> = BTreeMap::new();
     for skill in skills {
-        match chosen.skills.iter().find(|it| it.name.eq_ignore_ascii_case(&skill.name)) {
-            Some(first) => chosen.doubles.push((skill, first)),
-            None => chosen.skills.push(skill),
+        match known.entry(skill.name.to_ascii_lowercase()) {
+            Entry::Occupied(first) => chosen.doubles.push((skill, *first.get())),
+            Entry::Vacant(place) => {
+                place.insert(skill);
+                chosen.skills.push(skill);
+            }
         }
     }
     chosen

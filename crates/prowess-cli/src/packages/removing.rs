@@ -50,12 +50,12 @@ pub(crate) fn remove(
     match (kept.is_empty(), change.manifest.get(&args.name).cloned()) {
         (false, Some(mut entry)) => {
             entry.clients = Some(kept.iter().map(|it| it.name.to_owned()).collect());
-            change.set_entry(&entry)?;
+            change.set_entries(std::slice::from_ref(&entry))?;
             let mut locked = locked.clone();
             locked.clients = entry.clients.clone();
             locked.targets =
                 change.directories(&entry)?.iter().map(|it| it.target(&args.name)).collect();
-            change.insert(locked)?;
+            change.insert_all(vec![locked])?;
         }
         _ => change.remove(&args.name)?,
     }

@@ -1,6 +1,11 @@
 //! What is in a package, as it is shown before anything is written.
 
-use std::path::Path;
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
 
 use anyhow::Result;
 use prowess::{
@@ -52,6 +57,32 @@ pub(crate) struct ReviewedSkill {
 }
 
 impl ReviewedSkill {
+    /// Checks and audits skills of fetched packages, on all cores.
+    pub(crate) fn all(skills: &[(&PackagedSkill, &FetchedTree)], rules: ReviewRules) -> Vec<Self> {
+        let threads = thread::available_parallelism().map_or(1, |it| it.get()).min(skills.len());
+        let next = AtomicUsize::new(0);
+        let review = || {
+            let mut done = Vec::new();
+            while let (number, Some((skill, tree))) = {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                (number, skills.get(number))
+            } {
+                done.push((number, Self::new(skill, tree, rules)));
+            }
+            done
+        };
+        let mut done = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(review)).collect();
+            let mut done = review();
+            for other in others {
+                done.extend(other.join().unwrap_or_else(|it| std::panic::resume_unwind(it)));
+            }
+            done
+        });
+        done.sort_by_key(|it| it.0);
+        done.into_iter().map(|it| it.1).collect()
+    }
+
     /// Checks and audits a skill of a fetched package.
     pub(crate) fn new(skill: &PackagedSkill, tree: &FetchedTree, rules: ReviewRules) -> Self {
         let folder =
@@ -260,12 +291,12 @@ pub(crate) fn left_out_lines(findings: &[Finding], tree: &FetchedTree) -> Vec<St
 pub(crate) fn print_left_out(found: &DiscoveredPackage, tree: &FetchedTree, printer: &mut Printer) {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     // What is wrong with skills that are there is printed with them.
+    let paths: BTreeSet<&Path> = found.skills.iter().map(|it| Path::new(&it.path)).collect();
     let is_of_skill = |it: &&Finding| {
         let path = it.path.strip_prefix(&tree.folder).unwrap_or(&it.path);
-        found.skills.iter().any(|skill| match skill.path.is_empty() {
-            true => path == Path::new(SKILL_FILE),
-            false => path.starts_with(&skill.path),
-        })
+        let mut above = path.ancestors().filter(|it| !it.as_os_str().is_empty());
+        above.any(|it| paths.contains(it))
+            || path == Path::new(SKILL_FILE) && paths.contains(Path::new(""))
     };
     let findings = found.findings.iter().filter(|it| it.severity >= least);
     let findings = findings.filter(|it| !is_of_skill(it)).cloned();

@@ -443,6 +443,19 @@ mod the_disk_follows_the_lock_file {
     }
 
     #[test]
+    fn a_lock_file_is_the_same_on_every_machine() {
+        let locks = [project(), project()].map(|world| {
+            good(world.run(["add", "./home/pack", "--all", "--yes"]));
+            let lock = read(&world, "prowess.lock");
+            let folder = world.path("").canonicalize().unwrap();
+            assert!(!lock.contains(&*folder.to_string_lossy()), "{lock}");
+            assert!(lock.contains("url = \"./home/pack\"\n"), "{lock}");
+            lock
+        });
+        assert_eq!(locks[0], locks[1]);
+    }
+
+    #[test]
     fn locked_means_that_both_files_agree() {
         let world = project();
         let (url, _) = repository(&world);

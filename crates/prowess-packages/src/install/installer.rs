@@ -247,11 +247,14 @@ impl Installer {
         let InstallPlan { mut steps, moves, mut skills } = plan;
         let run = Run { installer: self, options, undoes: None };
         let (id, unfinished) = run.change(&moves, |copies| {
+            let places = skills.iter().enumerate().filter(|_| !copies.is_empty());
+            let places: BTreeMap<String, usize> =
+                places.map(|(at, it)| (it.name.clone(), at)).collect();
             for number in copies {
                 let Some(planned) = moves.get(*number) else { continue };
                 let step = &mut steps[planned.step];
                 step.form = TargetForm::Folder;
-                if let Some(skill) = skills.iter_mut().find(|it| it.name == step.skill)
+                if let Some(skill) = places.get(&step.skill).and_then(|it| skills.get_mut(*it))
                     && let Some(target) = skill.targets.iter_mut().find(|it| it.path == step.path)
                 {
                     target.form = TargetForm::Folder;

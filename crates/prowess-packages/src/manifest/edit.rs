@@ -5,42 +5,45 @@ use std::ops::Range;
 use prowess::is_plain_name;
 use toml_edit::{Array, Document, DocumentMut, InlineTable, Item, Key, TableLike, Value};
 
-use super::{Contents, ManifestError, WantedSkill, read};
+use super::{ManifestError, WantedSkill, read};
 
 /// Fails if a skill cannot be an entry.
-pub(super) fn check(skill: &WantedSkill, contents: &Contents) -> Result<(), ManifestError> {
-    let name = skill.name.clone();
-    if !is_plain_name(&name) {
-        return Err(ManifestError::Name { line: 0, column: 0, name });
-    }
-    let is_new = contents.skills.len() >= super::MAX_SKILLS
-        && contents.skills.binary_search_by(|it| it.name.cmp(&name)).is_err();
-    match is_new {
-        true => Err(ManifestError::TooLarge { limit: format!("{} skills", super::MAX_SKILLS) }),
-        false => Ok(()),
+pub(super) fn check(skill: &WantedSkill) -> Result<(), ManifestError> {
+    match is_plain_name(&skill.name) {
+        true => Ok(()),
+        false => Err(ManifestError::Name { line: 0, column: 0, name: skill.name.clone() }),
     }
 }
 
-/// Returns the text with an entry added or changed; `None` if that is not possible.
-pub(super) fn set(text: &str, skill: &WantedSkill) -> Option<String> {
+/// Returns the text with entries added or changed, which are in the order of their names; `None` if
+/// that is not possible.
+pub(super) fn set(text: &str, skills: &[&WantedSkill]) -> Option<String> {
     let (mark, body) = mark(text);
     let document = Document::parse(body).ok()?;
-    let skills = document.get("skills");
-    let is_there =
-        skills.and_then(Item::as_table_like).is_some_and(|it| it.contains_key(&skill.name));
-    let edited = match skills {
-        _ if is_there => change(body, skill)?,
+    let table = document.get("skills");
+    let is_there = |it: &&&WantedSkill| {
+        table.and_then(Item::as_table_like).is_some_and(|table| table.contains_key(&it.name))
+    };
+    let (known, new): (Vec<&WantedSkill>, Vec<&WantedSkill>) =
+        skills.iter().partition(|it| is_there(&it));
+    let edited = match table {
+        _ if new.is_empty() => change(body, &known)?,
         // Without a header of its own, there is no line to add one below.
-        None => append(body, skill),
+        None => append(body, &new),
         Some(Item::Table(table)) if table.is_implicit() && !table.is_dotted() => {
-            append(body, skill)
+            changed(append(body, &new), &known)?
         }
         Some(Item::Table(table)) if !table.is_dotted() => {
-            insert(body, table.span()?, entries(table), skill)?
+            changed(insert(body, table.span()?, entries(table), &new)?, &known)?
         }
-        Some(_) => change(body, skill)?,
+        Some(_) => change(body, skills)?,
     };
     Some(format!("{mark}{edited}"))
+}
+
+/// Changes entries, if there are any.
+fn changed(text: String, skills: &[&WantedSkill]) -> Option<String> {
+    if skills.is_empty() { Some(text) } else { change(&text, skills) }
 }
 
 /// Returns the text without an entry; `None` if that is not possible.
@@ -81,14 +84,15 @@ fn line_end(text: &str) -> &'static str {
     }
 }
 
-fn append(text: &str, skill: &WantedSkill) -> String {
+fn append(text: &str, skills: &[&WantedSkill]) -> String {
     let end = line_end(text);
     let (first, gap) = match text {
         "" => ("", ""),
         _ if text.ends_with('\n') => ("", end),
         _ => (end, end),
     };
-    format!("{text}{first}{gap}[skills]{end}{}{end}", line(skill))
+    let lines: String = skills.iter().map(|it| line(it) + end).collect();
+    format!("{text}{first}{gap}[skills]{end}{lines}")
 }
 
 /// Returns the names that have lines of their own below the header, in the order of the lines, each
@@ -110,25 +114,37 @@ fn entries(table: &toml_edit::Table) -> Vec<(&str, Range<usize>)> {
     entries
 }
 
-/// Adds a line at its place in the alphabet, or behind the last one if they have another order.
+/// Adds lines at their places in the alphabet, or behind the last one if they have another order.
 fn insert(
     text: &str,
     header: Range<usize>,
     entries: Vec<(&str, Range<usize>)>,
-    skill: &WantedSkill,
+    skills: &[&WantedSkill],
 ) -> Option<String> {
     let is_sorted = entries.is_sorted_by(|a, b| a.0 < b.0);
-    let before = match is_sorted {
-        true => entries.iter().rfind(|it| it.0 < skill.name.as_str()),
-        false => entries.last(),
-    };
-    let behind = lines_of(text, before.map_or(header, |it| it.1.clone()));
-    let indent = before.and_then(|it| text.get(lines_of(text, it.1.clone()).start..it.1.start));
-    let indent = indent.filter(|it| it.trim().is_empty()).unwrap_or_default();
-    let (head, tail) = text.split_at_checked(behind.end)?;
     let end = line_end(text);
-    let missing = if head.ends_with('\n') { "" } else { end };
-    Some(format!("{head}{missing}{indent}{}{end}{tail}", line(skill)))
+    let mut out = String::with_capacity(text.len() + skills.len() * 64);
+    let mut from = 0;
+    for skill in skills {
+        let before = match is_sorted {
+            true => entries.partition_point(|it| it.0 < skill.name.as_str()),
+            false => entries.len(),
+        };
+        let before = before.checked_sub(1).map(|it| entries[it].1.clone());
+        let lines = lines_of(text, before.clone().unwrap_or_else(|| header.clone()));
+        let indent = before.and_then(|it| text.get(lines.start..it.start));
+        let indent = indent.filter(|it| it.trim().is_empty()).unwrap_or_default();
+        // Entries in several parts can overlap.
+        let behind = lines.end.max(from);
+        out.push_str(text.get(from..behind)?);
+        from = behind;
+        if !out.ends_with('\n') {
+            out.push_str(end);
+        }
+        out.extend([indent, &line(skill), end]);
+    }
+    out.push_str(text.get(from..)?);
+    Some(out)
 }
 
 /// Returns the line of a new entry.
@@ -155,56 +171,59 @@ fn value(skill: &WantedSkill) -> Value {
     table.into()
 }
 
-/// Adds or changes an entry where there is no line to add or replace.
-fn change(text: &str, skill: &WantedSkill) -> Option<String> {
+/// Adds or changes entries where there are no lines to add or replace.
+fn change(text: &str, skills: &[&WantedSkill]) -> Option<String> {
     edit(text, |document| {
-        let skills = document.get_mut("skills")?.as_table_like_mut()?;
-        let Some(item) = skills.get_mut(&skill.name) else {
-            skills.insert(&skill.name, Item::Value(value(skill)));
-            return Some(());
-        };
-        let old = read::entry(&skill.name, item)?;
-        let keeps_source = old.source == skill.source && old.skill == skill.skill;
-        match item {
-            Item::Value(old_value @ Value::String(_)) => {
-                let mut new = value(skill);
-                if let (true, Value::InlineTable(table)) = (keeps_source, &mut new) {
-                    // The spelling of the source stays, and so does the name in it.
-                    table.insert("source", old_value.clone().decorated(" ", " "));
-                    if old_value
-                        .as_str()?
-                        .parse()
-                        .is_ok_and(|it: crate::source::SkillSource| !it.skills.is_empty())
-                    {
-                        table.remove("skill");
-                    }
-                    table.fmt();
+        let table = document.get_mut("skills")?.as_table_like_mut()?;
+        skills.iter().try_for_each(|it| change_entry(table, it))
+    })
+}
+
+fn change_entry(skills: &mut dyn TableLike, skill: &WantedSkill) -> Option<()> {
+    let Some(item) = skills.get_mut(&skill.name) else {
+        skills.insert(&skill.name, Item::Value(value(skill)));
+        return Some(());
+    };
+    let old = read::entry(&skill.name, item)?;
+    let keeps_source = old.source == skill.source && old.skill == skill.skill;
+    match item {
+        Item::Value(old_value @ Value::String(_)) => {
+            let mut new = value(skill);
+            if let (true, Value::InlineTable(table)) = (keeps_source, &mut new) {
+                // The spelling of the source stays, and so does the name in it.
+                table.insert("source", old_value.clone().decorated(" ", " "));
+                if old_value
+                    .as_str()?
+                    .parse()
+                    .is_ok_and(|it: crate::source::SkillSource| !it.skills.is_empty())
+                {
+                    table.remove("skill");
                 }
-                let decor = old_value.decor().clone();
-                *old_value = new;
-                *old_value.decor_mut() = decor;
+                table.fmt();
             }
-            _ => {
-                let table = item.as_table_like_mut()?;
-                if !keeps_source {
-                    put(table, "source", Some(skill.source.to_string().into()));
-                    put(table, "skill", skill.skill.as_ref().map(Value::from));
-                }
-                if old.clients != skill.clients {
-                    let clients =
-                        skill.clients.as_ref().map(|it| Value::Array(Array::from_iter(it)));
-                    put(table, "clients", clients);
-                }
-                if old.copy != skill.copy {
-                    put(table, "copy", skill.copy.then(|| true.into()));
-                }
-                if let Some(table) = item.as_inline_table_mut() {
-                    table.fmt();
-                }
+            let decor = old_value.decor().clone();
+            *old_value = new;
+            *old_value.decor_mut() = decor;
+        }
+        _ => {
+            let table = item.as_table_like_mut()?;
+            if !keeps_source {
+                put(table, "source", Some(skill.source.to_string().into()));
+                put(table, "skill", skill.skill.as_ref().map(Value::from));
+            }
+            if old.clients != skill.clients {
+                let clients = skill.clients.as_ref().map(|it| Value::Array(Array::from_iter(it)));
+                put(table, "clients", clients);
+            }
+            if old.copy != skill.copy {
+                put(table, "copy", skill.copy.then(|| true.into()));
+            }
+            if let Some(table) = item.as_inline_table_mut() {
+                table.fmt();
             }
         }
-        Some(())
-    })
+    }
+    Some(())
 }
 
 fn put(table: &mut dyn TableLike, key: &str, value: Option<Value>) {

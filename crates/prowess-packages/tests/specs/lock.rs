@@ -148,6 +148,88 @@ mod a_manifest_is_edited_without_a_change_elsewhere {
     }
 }
 
+mod many_skills_are_added_at_once {
+    use std::slice;
+
+    use proptest::prelude::*;
+    use prowess_packages::{InstallTarget, Lock, PackageManifest, TargetForm, WantedSkill};
+
+    use super::locked;
+
+    fn wanted(name: &str, source: &str) -> WantedSkill {
+        WantedSkill::new(name, source.parse().unwrap())
+    }
+
+    #[test]
+    fn the_manifest_is_as_if_they_were_added_one_by_one() {
+        proptest!(|(lines in prop::collection::vec(prop_oneof![
+                Just("[skills]"), Just("[model]"), Just("# a comment"), Just(""), Just("[skills.d]"), Just("source = 'a/b'"),
+                Just("a = \"a/b\" # x"), Just("c = { source = \"a/b\", copy = true }"), Just("b.source = 'a/b'"), Just("  e = 'a/b'"),
+                Just("skills = { f = 'a/b' }"), Just("skills.g = 'a/b'"), Just("[skills.h]"),
+            ], 0..9),
+            ends in "\n?",
+            names in prop::collection::btree_set("[a-l]", 1..5))| {
+            let Ok(before) = PackageManifest::parse(&(lines.join("\n") + &*ends)) else { return Ok(()) };
+            let skills: Vec<WantedSkill> = names.iter().map(|it| wanted(it, "x/y#v1")).collect();
+            let (mut at_once, mut single) = (before.clone(), before.clone());
+            let all_single = skills.iter().all(|it| single.set(it).is_ok());
+            if at_once.set_all(&skills).is_err() {
+                prop_assert_eq!(&at_once, &before);
+                prop_assert!(!all_single, "{}", before);
+            } else if all_single {
+                // Between the braces of one table, only the spaces may differ.
+                let [one, other] = [&at_once, &single].map(|it| match before.to_string() {
+                    text if text.contains("skills = {") => it.to_string().replace(' ', ""),
+                    _ => it.to_string(),
+                });
+                prop_assert_eq!(one, other);
+            }
+        });
+        // The last one of a name counts, and what cannot be a name changes nothing.
+        let mut manifest = PackageManifest::new();
+        manifest.set_all(&[wanted("a", "x/y"), wanted("b", "x/y"), wanted("a", "x/z")]).unwrap();
+        assert_eq!(manifest.to_string(), "[skills]\na = \"x/z\"\nb = \"x/y\"\n");
+        let before = manifest.clone();
+        manifest.set_all(&[wanted("c", "x/y"), wanted("C", "x/y")]).unwrap_err();
+        assert_eq!(manifest, before);
+    }
+
+    #[test]
+    fn the_lock_is_as_if_they_were_added_one_by_one() {
+        let skill = |name: &str, text: &str, target: &str| {
+            let mut skill = locked(name, &[("SKILL.md", text)]);
+            skill.targets.push(InstallTarget::new(target, TargetForm::Folder));
+            skill
+        };
+        let skills = [
+            skill("tea", "t", ".agents/skills/tea"),
+            skill("pdf", "old", ".agents/skills/pdf"),
+            skill("docx", "d", ".agents/skills/docx"),
+            skill("pdf", "new", ".claude/skills/pdf"),
+        ];
+        let (mut at_once, mut single) = (Lock::default(), Lock::default());
+        at_once.insert_all(skills.clone()).unwrap();
+        skills.iter().for_each(|it| drop(single.insert(it.clone()).unwrap()));
+        assert_eq!(at_once, single);
+        assert_eq!(at_once.to_string().parse::<Lock>().unwrap(), single);
+        let mut bad = skill("zip", "z", ".agents/skills/zip");
+        bad.digest = skills[0].digest;
+        for refused in [vec![skills[0].clone(), bad], {
+            // One inside of another, which both are new.
+            let (mut one, mut other) = (skills[0].clone(), skills[0].clone());
+            (one.name, other.name) = ("a".to_owned(), "b".to_owned());
+            one.targets[0].path = ".agents/skills/a".to_owned();
+            other.targets[0].path = ".agents/skills/a/b".to_owned();
+            vec![one, other]
+        }] {
+            at_once.insert_all(refused).unwrap_err();
+            assert_eq!(at_once, single);
+        }
+        at_once.insert_all(slice::from_ref(&skills[1]).iter().cloned()).unwrap();
+        assert_eq!(at_once.get("pdf").unwrap().digest, skills[1].digest);
+    }
+}
+
 mod a_mistake_in_a_manifest_is_shown_with_its_place {
     use std::time::Duration;
 
