@@ -202,7 +202,8 @@ fn resolve(
     Ok(true)
 }
 
-/// Fetches the locked versions that have to be installed and are not in the cache.
+/// Fetches the locked versions that have to be installed and are not in the cache. What the settings ask of a version is
+/// asked of locked ones too: a lock file may be anybody's.
 fn fetch_missing(
     planned: &ChangePlan,
     change: &Change<'_>,
@@ -219,26 +220,32 @@ fn fetch_missing(
         )
     });
     let names: BTreeSet<&str> = needed.map(|it| &*it.skill).collect();
-    let missing: Vec<&LockedSkill> = names
-        .into_iter()
-        .filter_map(|it| change.wanted(it))
-        .filter(|it| session.cache.folder_of(&it.files).is_none())
-        .collect();
+    let mut missing: Vec<(&LockedSkill, bool)> = Vec::new();
+    for skill in names.into_iter().filter_map(|it| change.wanted(it)) {
+        let source = packages::delocalize(&skill.source, session);
+        let has_policy = packages::has_policy(&source, session)?;
+        if has_policy || session.cache.folder_of(&skill.files).is_none() {
+            missing.push((skill, has_policy));
+        }
+    }
     let mut sources: Vec<(SkillSource, Option<Pin>)> = Vec::new();
-    for skill in &missing {
+    for (skill, _) in &missing {
         let source = packages::source_of_locked(skill, session);
         if !sources.contains(&source) {
             sources.push(source);
         }
     }
     let fetched = session.fetch(&sources, printer)?;
-    for skill in missing {
+    for (skill, has_policy) in missing {
         let source = packages::source_of_locked(skill, session);
         let at = sources.iter().position(|it| *it == source).unwrap_or_default();
         let tree = fetched[at].as_ref().map_err(packages::fetch_error)?;
+        packages::check_age(tree, session)?;
+        packages::check_signature(tree, session)?;
         let found = packages::discover_in(tree);
         let same = found.skills.iter().find(|it| it.digest == skill.digest);
-        if same.is_none() && session.cache.folder_of(&skill.files).is_none() {
+        let is_cached = || !has_policy && session.cache.folder_of(&skill.files).is_some();
+        if same.is_none() && !is_cached() {
             let message = format!(
                 "`{}` in `{}` is not what the lock file says: its content has changed",
                 skill.name, skill.source
