@@ -6,8 +6,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess_runtime::sys::{MetadataExt as _, user_id};
 use prowess_packages::{LOCK_FILE, Lock, MANIFEST_FILE, PackageManifest};
+use prowess_runtime::sys::{MetadataExt as _, user_id};
 
 use crate::{
     arguments::Global,
@@ -57,7 +57,8 @@ impl Place {
                 lock.is_file() && is_trusted(&lock)
                     || asks_for_skills(&manifest) && is_trusted(&manifest)
             });
-            let is_repository = |it: &&Path| it.join(".git").exists() && is_trusted(&it.join(".git"));
+            let is_repository =
+                |it: &&Path| it.join(".git").exists() && is_trusted(&it.join(".git"));
             let repository = || here.ancestors().find(is_repository);
             asking.or_else(repository).unwrap_or(&here).to_owned()
         };

@@ -116,9 +116,15 @@ mod tests {
 
     #[test]
     fn ordinary_paths_can_be_used() {
-        for path in
-            ["SKILL.md", "a/b c/d.e", ".claude/x", "été/naïve.md", "com/console.txt", "…", "👩\u{200d}💻.md"]
-        {
+        for path in [
+            "SKILL.md",
+            "a/b c/d.e",
+            ".claude/x",
+            "été/naïve.md",
+            "com/console.txt",
+            "…",
+            "👩\u{200d}💻.md",
+        ] {
             assert_eq!(check_path(path), Ok(()), "{path}");
         }
     }

@@ -530,7 +530,10 @@ mod what_was_not_installed_is_never_touched {
             let mut skill = bed.skill("pdf", "1", &["gemini"]);
             skill.targets[0].path = format!("{AGENTS}/pdf");
             let conflicts = bed.conflicts(&[skill], LocalEdits::Refuse);
-            assert!(matches!(conflicts[..], [InstallConflict::LinkOutside { .. }]), "{conflicts:?}");
+            assert!(
+                matches!(conflicts[..], [InstallConflict::LinkOutside { .. }]),
+                "{conflicts:?}"
+            );
             assert_eq!(fs::read_dir(bed.path(git)).unwrap().count(), 1);
         }
     }
