@@ -423,6 +423,11 @@ pub(crate) fn check_signature(
     signing::check(tree, session)
 }
 
+/// Returns whether the settings say who must have signed what comes from a source, or how old it must be.
+pub(crate) fn has_policy(source: &SkillSource, session: &PackageSession) -> Result<bool, CliError> {
+    Ok(session.config.packages.min_age.value.is_some() || signing::is_required(source, session)?)
+}
+
 /// Returns the error that `audit` found something.
 pub(crate) fn dangerous(dangers: usize, what: &str) -> CliError {
     let message = format!("`audit` reports {}, so nothing was {what}", count(dangers, "error"));

@@ -165,9 +165,12 @@ impl FetchedTree {
 }
 
 impl PackageCache {
-    /// Opens or creates a cache in a folder.
+    /// Opens or creates a cache in a folder, which must be the user's own: others could put anything
+    /// into it.
     pub fn open(folder: &Path) -> Result<Self, CacheError> {
-        for name in ["", "blobs", "trees", "keys", "drafts"] {
+        sys::create_private_folder(folder).map_err(|it| failed("create", folder, it))?;
+        sys::check_own(folder).map_err(|it| failed("use", folder, it))?;
+        for name in ["blobs", "trees", "keys", "drafts"] {
             let path = folder.join(name);
             sys::create_private_folder(&path).map_err(|it| failed("create", &path, it))?;
         }

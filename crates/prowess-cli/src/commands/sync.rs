@@ -213,7 +213,8 @@ fn resolve(
     Ok(true)
 }
 
-/// Fetches the locked versions that have to be installed and are not in the cache.
+/// Fetches the locked versions that have to be installed and are not in the cache. What the settings ask of a version is
+/// asked of locked ones too: a lock file may be anybody's.
 fn fetch_missing(
     planned: &ChangePlan,
     change: &Change<'_>,
@@ -230,14 +231,17 @@ fn fetch_missing(
         )
     });
     let names: BTreeSet<&str> = needed.map(|it| &*it.skill).collect();
-    let missing: Vec<&LockedSkill> = names
-        .into_iter()
-        .filter_map(|it| change.wanted(it))
-        .filter(|it| !session.cache.contains(&it.files))
-        .collect();
+    let mut missing: Vec<(&LockedSkill, bool)> = Vec::new();
+    for skill in names.into_iter().filter_map(|it| change.wanted(it)) {
+        let has_policy =
+            packages::has_policy(&packages::delocalize(&skill.source, session), session)?;
+        if has_policy || !session.cache.contains(&skill.files) {
+            missing.push((skill, has_policy));
+        }
+    }
     let mut sources: Vec<(SkillSource, Option<Pin>)> = Vec::new();
     let mut from: Vec<usize> = Vec::new();
-    for skill in &missing {
+    for (skill, _) in &missing {
         let source = packages::source_of_locked(skill, session);
         from.push(sources.iter().position(|it| *it == source).unwrap_or_else(|| {
             sources.push(source);
@@ -246,11 +250,14 @@ fn fetch_missing(
     }
     let fetched = session.fetch(&sources, printer)?;
     let mut found: Vec<Option<DiscoveredPackage>> = fetched.iter().map(|_| None).collect();
-    for (skill, at) in missing.into_iter().zip(from) {
+    for ((skill, has_policy), at) in missing.into_iter().zip(from) {
         let tree = fetched[at].as_ref().map_err(packages::fetch_error)?;
+        packages::check_age(tree, session)?;
+        packages::check_signature(tree, session)?;
         let found = found[at].get_or_insert_with(|| packages::discover_in(tree));
         let same = found.skills.iter().any(|it| it.digest == skill.digest);
-        if !same && !session.cache.contains(&skill.files) {
+        let is_cached = !has_policy && session.cache.contains(&skill.files);
+        if !same && !is_cached {
             let message = format!(
                 "`{}` in `{}` is not what the lock file says: its content has changed",
                 skill.name, skill.source

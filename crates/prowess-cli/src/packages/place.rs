@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use prowess_packages::{LOCK_FILE, Lock, MANIFEST_FILE, PackageManifest};
+use prowess_runtime::sys::{MetadataExt as _, user_id};
 
 use crate::{
     arguments::Global,
@@ -52,9 +53,13 @@ impl Place {
             let own = host::user_places().user;
             let mut above = here.ancestors().filter(|it| own.as_deref() != Some(*it));
             let asking = above.find(|it| {
-                it.join(LOCK_FILE).is_file() || asks_for_skills(&it.join(MANIFEST_FILE))
+                let (lock, manifest) = (it.join(LOCK_FILE), it.join(MANIFEST_FILE));
+                lock.is_file() && is_trusted(&lock)
+                    || asks_for_skills(&manifest) && is_trusted(&manifest)
             });
-            let repository = || here.ancestors().find(|it| it.join(".git").exists());
+            let is_repository =
+                |it: &&Path| it.join(".git").exists() && is_trusted(&it.join(".git"));
+            let repository = || here.ancestors().find(is_repository);
             asking.or_else(repository).unwrap_or(&here).to_owned()
         };
         let (manifest, lock) = (root.join(MANIFEST_FILE), root.join(LOCK_FILE));
@@ -107,6 +112,13 @@ fn asks_for_skills(manifest: &Path) -> bool {
         let line = it.trim_start();
         line.starts_with("[skills]") || line.starts_with("[skills.") || line.starts_with("skills.")
     })
+}
+
+/// Returns whether something belongs to the user or to the system, or is in a folder in which not everyone can write:
+/// anybody can put it into `/tmp`.
+fn is_trusted(path: &Path) -> bool {
+    let is_own = path.symlink_metadata().is_ok_and(|it| [user_id(), 0].contains(&it.uid()));
+    is_own || path.parent().is_some_and(|it| it.metadata().is_ok_and(|it| it.mode() & 0o002 == 0))
 }
 
 fn read(path: &Path) -> Result<Option<String>> {

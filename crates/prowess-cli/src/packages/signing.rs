@@ -3,7 +3,7 @@
 use std::fs;
 
 use prowess_packages::{
-    ContentDigest, FetchedTree, PackageManifest, Signer, TreeFile, verify_signature,
+    ContentDigest, FetchedTree, PackageManifest, Signer, SkillSource, TreeFile, verify_signature,
 };
 
 use super::PackageSession;
@@ -21,7 +21,7 @@ pub(crate) fn check(
     let mut signer = None;
     // What the user asks for and what a project asks for both apply.
     for is_of_project in [false, true] {
-        let allowed = required(tree, is_of_project, session)?;
+        let allowed = required(&tree.source, is_of_project, session)?;
         if !allowed.is_empty() {
             signer = Some(verify(tree, &allowed)?);
         }
@@ -29,9 +29,22 @@ pub(crate) fn check(
     Ok(signer)
 }
 
+/// Returns whether somebody must have signed what comes from a source, as far as the settings say.
+pub(crate) fn is_required(
+    source: &SkillSource,
+    session: &PackageSession,
+) -> Result<bool, CliError> {
+    for is_of_project in [false, true] {
+        if !required(source, is_of_project, session)?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Returns the signers of whom one must have signed a package; empty if nobody must.
 fn required(
-    tree: &FetchedTree,
+    source: &SkillSource,
     is_of_project: bool,
     session: &PackageSession,
 ) -> Result<Vec<Signer>, CliError> {
@@ -42,7 +55,7 @@ fn required(
     let text = format!("[packages.signers]\n{}", lines.collect::<String>());
     let manifest = PackageManifest::parse(&text)
         .map_err(|error| CliError::new(format!("`packages.signers` cannot be used: {error}")))?;
-    let required = manifest.settings().required_signers(&tree.source).unwrap_or_default();
+    let required = manifest.settings().required_signers(source).unwrap_or_default();
     required
         .iter()
         .map(|it| {

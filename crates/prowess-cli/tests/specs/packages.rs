@@ -476,6 +476,44 @@ mod the_disk_follows_the_lock_file {
     }
 
     #[test]
+    fn a_locked_version_must_be_signed_and_old_enough_too() {
+        let world = project();
+        let (url, _) = repository(&world);
+        good(world.run(["add", &format!("{url}#@pdf"), "--yes"]));
+        fs::remove_dir_all(world.path(".claude/skills/pdf")).unwrap();
+        let before = here(&world);
+        let key = "minisign:RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
+        for (setting, why) in [
+            (format!("signers = {{ \"{url}\" = [\"{key}\"] }}"), "is not signed"),
+            ("min_age = \"3d\"".to_owned(), "old"),
+        ] {
+            world.write("home/.config/prowess/prowess.toml", format!("[packages]\n{setting}\n"));
+            refused(&world.run(["sync", "--locked"]), 1, &[why]);
+            assert_eq!(here(&world), before);
+        }
+        fs::remove_file(world.path("home/.config/prowess/prowess.toml")).unwrap();
+        good(world.run(["sync", "--locked"]));
+        assert!(world.path(".claude/skills/pdf/SKILL.md").exists());
+    }
+
+    #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs to be run as root, to change owners")]
+    fn a_project_that_another_user_left_in_a_folder_for_all_is_not_synced() {
+        let world = project();
+        let (url, _) = repository(&world);
+        world.write("shared/prowess.toml", format!("[skills]\npdf = \"{url}\"\n"));
+        world.write("shared/prowess.lock", "version = 1\n");
+        world.write("shared/work/keep", "");
+        fs::set_permissions(world.path("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+        for name in ["prowess.toml", "prowess.lock"] {
+            std::os::unix::fs::chown(world.path("shared").join(name), Some(65534), None).unwrap();
+        }
+        let before = here(&world);
+        good(world.run(["--cwd", "shared/work", "sync", "--yes"]));
+        assert_eq!(here(&world), before);
+    }
+
+    #[test]
     fn verify_names_what_differs() {
         let world = project();
         good(world.run(["add", "./home/pack", "--all", "--yes"]));

@@ -66,8 +66,8 @@ pub enum InstallConflict {
         /// The name of the folder that is there.
         existing: String,
     },
-    /// A directory of a client leads out of the project.
-    #[error("`{}` is a link that leads out of the project, or to nothing", link.display())]
+    /// A directory of a client leads out of the project, or into the folder of a repository.
+    #[error("`{}` is a link that leads out of the project, into `.git`, or to nothing", link.display())]
     LinkOutside {
         /// The skill.
         skill: String,

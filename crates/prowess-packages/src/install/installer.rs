@@ -171,6 +171,9 @@ impl Installer {
         let packages = place.state.join("packages");
         let failed = |it| InstallError::unchanged("write", packages.clone(), it);
         disk.create_private_directory(&packages).map_err(failed)?;
+        // What others write there would be taken for the journal of a change of this user.
+        let not_own = |it| InstallError::unchanged("use", packages.clone(), it);
+        crate::sys::check_own(&packages).map_err(not_own)?;
         let mut options = sys::private_file();
         options.read(true).write(true).create(true).truncate(false);
         let file = options.open(packages.join("lock")).map_err(failed)?;

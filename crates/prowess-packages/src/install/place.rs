@@ -44,7 +44,7 @@ pub(super) struct Location {
 pub(super) enum LocationError {
     /// No client reads it.
     NoClientDirectory,
-    /// A link leads out of the project, or to nothing.
+    /// A link leads out of the project, into the folder of a repository, or to nothing.
     LinkOutside(PathBuf),
     /// There is no directory, but something else.
     NotADirectory(PathBuf),
@@ -98,7 +98,8 @@ impl InstallPlace {
         Locator { place: self, directories: self.directories(), resolved: BTreeMap::new() }
     }
 
-    /// Resolves the links of a directory that may not exist yet. In a project, none may lead out.
+    /// Resolves the links of a directory that may not exist yet. In a project, none may lead out, or
+    /// into `.git`: what is there acts, such as hooks of submodules.
     pub(super) fn resolve(&self, path: &Path) -> Result<PathBuf, LocationError> {
         let failed = |path: &Path, error| LocationError::Io(path.to_owned(), error);
         let root = real_path(&self.root).map_err(|error| failed(&self.root, error))?;
@@ -114,7 +115,7 @@ impl InstallPlace {
                 }
                 real => real.map_err(|error| failed(above, error))?,
             };
-            if self.in_project && !real.starts_with(&root) {
+            if self.in_project && !real.strip_prefix(&root).is_ok_and(|it| !is_in_repository(it)) {
                 return Err(LocationError::LinkOutside(above.to_owned()));
             }
             if !fs::symlink_metadata(&real).is_ok_and(|it| it.is_dir()) {
@@ -176,6 +177,11 @@ impl Location {
         let down = down.map(|it| it.as_os_str().to_string_lossy().into_owned());
         up.chain(down).collect::<Vec<_>>().join("/")
     }
+}
+
+/// Whether a path leads into what git keeps of a repository.
+fn is_in_repository(path: &Path) -> bool {
+    path.iter().any(|it| it.eq_ignore_ascii_case(".git"))
 }
 
 fn is_missing(error: &io::Error) -> bool {

@@ -3,7 +3,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{DirBuilder, File, Metadata, Permissions},
+    fs::{self, DirBuilder, File, Metadata, Permissions},
     io,
     os::unix::{
         ffi::{OsStrExt as _, OsStringExt as _},
@@ -105,6 +105,20 @@ pub(crate) fn link_count(metadata: &Metadata) -> Option<u64> {
 /// Creates a folder that only its owner can enter, with those above it.
 pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Fails if a folder belongs to another user, or everyone can write in it: then what is read from it
+/// may be anybody's.
+pub(crate) fn check_own(path: &Path) -> io::Result<()> {
+    let metadata = fs::metadata(path)?;
+    let why = if metadata.uid() != rustix::process::geteuid().as_raw() {
+        "it belongs to another user"
+    } else if metadata.mode() & 0o002 != 0 {
+        "everyone can write in it"
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 /// Waits until the names in a folder are on the disk.

@@ -520,6 +520,25 @@ mod what_was_not_installed_is_never_touched {
     }
 
     #[test]
+    fn a_directory_that_leads_into_a_repositorys_own_folder_is_refused() {
+        for (git, link, target) in [
+            (".git/modules", ".agents/skills", "../.git/modules"),
+            (".git/skills", ".agents", ".git"),
+            ("sub/.GIT/modules", ".agents/skills", "../sub/.GIT/modules"),
+        ] {
+            let bed = Bed::of(World::new().file(&format!("{git}/keep"), "").link(link, target));
+            let mut skill = bed.skill("pdf", "1", &["gemini"]);
+            skill.targets[0].path = format!("{AGENTS}/pdf");
+            let conflicts = bed.conflicts(&[skill], LocalEdits::Refuse);
+            assert!(
+                matches!(conflicts[..], [InstallConflict::LinkOutside { .. }]),
+                "{conflicts:?}"
+            );
+            assert_eq!(fs::read_dir(bed.path(git)).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
     fn a_directory_that_leads_out_of_the_project_is_refused() {
         let outside = tempfile::tempdir().unwrap();
         for link in [AGENTS, ".agents"] {
@@ -1418,6 +1437,18 @@ mod other_processes_wait {
         let names: BTreeSet<_> =
             fs::read_dir(bed.path(AGENTS)).unwrap().map(|it| it.unwrap().file_name()).collect();
         assert_eq!(names.len(), 8);
+    }
+
+    #[test]
+    fn a_journal_that_others_can_write_is_not_followed() {
+        let bed = Bed::new();
+        let packages = bed.place.state.join("packages");
+        fs::create_dir_all(packages.join("changes/1")).unwrap();
+        fs::set_permissions(&packages, fs::Permissions::from_mode(0o777)).unwrap();
+        let error = Installer::open(&bed.place, &bed.cache, &|| ()).unwrap_err();
+        let InstallError::Io { source, .. } = &error else { panic!("{error}") };
+        assert_eq!(source.to_string(), "everyone can write in it");
+        assert!(packages.join("changes/1").is_dir());
     }
 
     #[test]

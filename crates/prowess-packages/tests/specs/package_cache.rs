@@ -285,6 +285,16 @@ mod a_changed_file_is_never_used {
         assert_eq!(below(world.path("skills")), Vec::<PathBuf>::new());
         assert_eq!(cache.folder_of(&files), None);
     }
+
+    #[test]
+    fn a_folder_that_others_can_write_in_is_refused() {
+        let world = skill();
+        drop(cache(&world));
+        fs::set_permissions(world.path("cache"), fs::Permissions::from_mode(0o777)).unwrap();
+        let error = PackageCache::open(&world.path("cache")).unwrap_err();
+        let CacheError::Io { source, .. } = &error else { panic!("{error}") };
+        assert_eq!(source.to_string(), "everyone can write in it");
+    }
 }
 
 mod several_processes_use_one_cache {
