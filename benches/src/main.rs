@@ -6,7 +6,7 @@
 //! `soak` runs an agent for many turns, and fails if memory grows with them; `mcp` measures the
 //! latency of the server; `watch` measures the time from a change of files to its notification;
 //! `fix` measures the effect of `check --fix` on a folder of skills, and fails if it does anything
-//! else; `packages` measures how long it takes to place installed skills from the cache.
+//! else; `packages` measures how long it takes to place, sync and verify installed skills.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;

@@ -1,4 +1,5 @@
-//! How long it takes to place installed skills from the cache, next to the hard links alone.
+//! How long it takes to place installed skills from the cache, to sync and to verify them, next to the
+//! hard links and the hashes alone.
 
 use std::{
     fs,
@@ -7,7 +8,12 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use prowess_packages::{ArchiveLimits, PackageCache, TreeFile, copy_folder};
+use prowess::Surroundings;
+use prowess_packages::{
+    ArchiveLimits, FileDigest, InstallOptions, InstallPlace, InstallTarget, Installer, LocalEdits,
+    Lock, LockedSkill, PackageCache, PackageManifest, TargetForm, TreeFile, WantedSkill,
+    copy_folder, verify,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::options::Options;
@@ -52,31 +58,122 @@ pub(crate) fn packages(options: &Options<'_>) -> Result<()> {
         }
     }
     ensure!(skills.len() == count && skills.iter().all(|it| it.1.len() == FILES.len()));
-    let (mut floors, mut placed) = (Vec::new(), Vec::new());
+    let project = Project::new(root, &cache, &skills)?;
+    let mut times: [Vec<Time>; 5] = Default::default();
     for round in 0..rounds {
         let [floor, place] = ["floor", "place"].map(|it| root.join(format!("{it}-{round}")));
         fs::create_dir(&floor)?;
         fs::create_dir(&place)?;
-        let mut link = || measured(|| link_all(&skills, &floor));
-        let mut put = || measured(|| place_all(&cache, &skills, &place));
-        // Each is first in every second round.
-        if round % 2 == 0 {
-            floors.push(link()?);
-            placed.push(put()?);
-        } else {
-            placed.push(put()?);
-            floors.push(link()?);
+        // Each is first in some rounds.
+        for number in 0..3 {
+            let case = (number + round) % 3;
+            times[case].push(measured(|| match case {
+                0 => link_all(&skills, &floor),
+                1 => place_all(&cache, &skills, &place),
+                _ => project.sync(),
+            })?);
+        }
+        for number in 0..2 {
+            let case = 3 + (number + round) % 2;
+            times[case].push(measured(|| match case {
+                3 => hash_all(&skills),
+                _ => project.verify(),
+            })?);
         }
         fs::remove_dir_all(&floor)?;
         fs::remove_dir_all(&place)?;
+        project.clear()?;
     }
-    println!("| case | wall ms | CPU ms | CPU ÷ hard links |\n|---|---:|---:|---:|");
-    let floor = median(&floors, |it| it.cpu);
-    for (name, times) in [("hard links alone", &floors), ("`place_all`, synced", &placed)] {
-        let (wall, cpu) = (median(times, |it| it.wall), median(times, |it| it.cpu));
-        let ratio = cpu.as_secs_f64() / floor.as_secs_f64();
+    println!("| case | wall ms | CPU ms | CPU ÷ floor |\n|---|---:|---:|---:|");
+    let cases = [
+        ("hard links alone", 0),
+        ("`place_all`, synced", 0),
+        ("`sync --locked`", 0),
+        ("hashes alone", 3),
+        ("`verify`", 3),
+    ];
+    for ((name, floor), own) in cases.iter().zip(&times) {
+        let (wall, cpu) = (median(own, |it| it.wall), median(own, |it| it.cpu));
+        let ratio = cpu.as_secs_f64() / median(&times[*floor], |it| it.cpu).as_secs_f64();
         let ms = |it: Duration| it.as_secs_f64() * 1e3;
         println!("| {name} | {:.1} | {:.1} | {ratio:.2} |", ms(wall), ms(cpu));
+    }
+    Ok(())
+}
+
+/// A project whose manifest and lock name all skills, with nothing installed.
+struct Project<'c> {
+    root: PathBuf,
+    place: InstallPlace,
+    cache: &'c PackageCache,
+    manifest: String,
+    lock: String,
+}
+
+impl<'c> Project<'c> {
+    fn new(
+        root: &Path,
+        cache: &'c PackageCache,
+        skills: &[(PathBuf, Vec<TreeFile>)],
+    ) -> Result<Self> {
+        let (state, root) = (root.join("state"), root.join("project"));
+        fs::create_dir(&root)?;
+        let mut locked = Vec::new();
+        let mut wanted = Vec::new();
+        for (number, (_, files)) in skills.iter().enumerate() {
+            let name = format!("skill-{number}");
+            let mut skill = LockedSkill::new(&*name, "./pack".parse()?, "./pack", files.to_vec());
+            let target = format!(".claude/skills/{name}");
+            skill.targets.push(InstallTarget::new(target, TargetForm::Folder));
+            locked.push(skill);
+            wanted.push(WantedSkill::new(name, "./pack".parse()?));
+        }
+        let (mut lock, mut manifest) = (Lock::default(), PackageManifest::new());
+        lock.insert_all(locked)?;
+        manifest.set_all(&wanted)?;
+        let place = InstallPlace::project(&root, &state, &Surroundings::default());
+        let (manifest, lock) = (manifest.to_string(), lock.to_string());
+        Ok(Self { root, place, cache, manifest, lock })
+    }
+
+    fn read(&self) -> Result<Lock> {
+        let lock = Lock::parse(&self.lock)?;
+        ensure!(lock.differences(&PackageManifest::parse(&self.manifest)?).is_empty());
+        Ok(lock)
+    }
+
+    /// What `prowess sync --locked` does.
+    fn sync(&self) -> Result<()> {
+        let installer = Installer::open(&self.place, self.cache, &|| ())?;
+        let lock = self.read()?;
+        let plan = installer.plan(lock.skills(), lock.skills().to_vec(), LocalEdits::Refuse)?;
+        ensure!(lock.skills().iter().all(|it| self.cache.contains(&it.files)));
+        installer.apply(plan, &InstallOptions::new("sync"), |_| Vec::new())?;
+        Ok(())
+    }
+
+    /// What `prowess verify` does.
+    fn verify(&self) -> Result<()> {
+        let lock = self.read()?;
+        let verified = verify(&self.place, lock.skills());
+        ensure!(verified.iter().all(|it| it.faults.is_empty()) && !verified.is_empty());
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<()> {
+        fs::remove_dir_all(&self.root)?;
+        fs::create_dir(&self.root)?;
+        Ok(())
+    }
+}
+
+/// What cannot be avoided: reading and hashing.
+fn hash_all(skills: &[(PathBuf, Vec<TreeFile>)]) -> Result<()> {
+    for (folder, files) in skills {
+        for file in files {
+            let bytes = fs::read(folder.join(&file.path))?;
+            ensure!(FileDigest::of(&bytes) == file.digest);
+        }
     }
     Ok(())
 }

@@ -46,9 +46,12 @@ pub(crate) struct Change<'s> {
     lock_before: Option<Vec<u8>>,
     /// The targets of each skill, as they are after the change was applied.
     applied: BTreeMap<String, Vec<String>>,
-    /// The directories for clients, and whether each gets its own copy.
-    directories: RefCell<BTreeMap<(Vec<String>, bool), Vec<TargetDirectory>>>,
+    /// Those that were determined already.
+    directories: RefCell<KnownDirectories>,
 }
+
+/// The directories for clients, and for whether each gets its own copy.
+type KnownDirectories = BTreeMap<(Vec<String>, bool), Vec<TargetDirectory>>;
 
 /// A version of a skill that is to be locked.
 #[derive(Clone, Copy)]

@@ -449,7 +449,7 @@ mod the_disk_follows_the_lock_file {
             let lock = read(&world, "prowess.lock");
             let folder = world.path("").canonicalize().unwrap();
             assert!(!lock.contains(&*folder.to_string_lossy()), "{lock}");
-            assert!(lock.contains("url = \"./home/pack\"\n"), "{lock}");
+            assert!(lock.contains("url = \"../home/pack\"\n"), "{lock}");
             lock
         });
         assert_eq!(locks[0], locks[1]);

@@ -21,11 +21,11 @@ pub(super) fn set(text: &str, skills: &[&WantedSkill]) -> Option<String> {
     let (mark, body) = mark(text);
     let document = Document::parse(body).ok()?;
     let table = document.get("skills");
-    let is_there = |it: &&&WantedSkill| {
+    let is_there = |it: &&WantedSkill| {
         table.and_then(Item::as_table_like).is_some_and(|table| table.contains_key(&it.name))
     };
     let (known, new): (Vec<&WantedSkill>, Vec<&WantedSkill>) =
-        skills.iter().partition(|it| is_there(&it));
+        skills.iter().partition(|it| is_there(it));
     let edited = match table {
         _ if new.is_empty() => change(body, &known)?,
         // Without a header of its own, there is no line to add one below.
