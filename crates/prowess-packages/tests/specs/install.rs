@@ -526,7 +526,7 @@ mod what_was_not_installed_is_never_touched {
             (".git/skills", ".agents", ".git"),
             ("sub/.GIT/modules", ".agents/skills", "../sub/.GIT/modules"),
         ] {
-            let bed = Bed::of(World::new().file(&format!("{git}/keep"), "").link(link, target));
+            let bed = Bed::of(World::new().file(format!("{git}/keep"), "").link(link, target));
             let mut skill = bed.skill("pdf", "1", &["gemini"]);
             skill.targets[0].path = format!("{AGENTS}/pdf");
             let conflicts = bed.conflicts(&[skill], LocalEdits::Refuse);
