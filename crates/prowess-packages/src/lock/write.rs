@@ -28,8 +28,9 @@ pub(super) const SKILL_FIELDS: [&str; 17] = [
 ];
 
 pub(super) fn write(lock: &Lock) -> String {
-    let mut out =
-        String::from("# Written by `prowess`: edit `prowess.toml` and run `prowess sync` instead.\n");
+    let mut out = String::from(
+        "# Written by `prowess`: edit `prowess.toml` and run `prowess sync` instead.\n",
+    );
     let _ = writeln!(out, "version = {VERSION}");
     for (key, value) in &lock.unknown {
         let _ = writeln!(out, "{} = {value}", key_of(key));
