@@ -69,6 +69,7 @@ impl Place {
     /// Reads the manifest; an empty one if there is none.
     pub(crate) fn read_manifest(&self) -> Result<PackageManifest> {
         let path = self.short(&self.manifest);
+        self.check_link(&self.manifest)?;
         match read(&self.manifest)? {
             None => Ok(PackageManifest::new()),
             Some(text) => PackageManifest::parse(&text).map_err(|error| {
@@ -81,6 +82,7 @@ impl Place {
     /// Reads the lock file; an empty one if there is none.
     pub(crate) fn read_lock(&self) -> Result<Lock> {
         let path = self.short(&self.lock);
+        self.check_link(&self.lock)?;
         match read(&self.lock)? {
             None => Ok(Lock::default()),
             Some(text) => text.parse().map_err(|error: prowess_packages::LockError| {
@@ -88,6 +90,20 @@ impl Place {
                 with_hint(CliError::new(format!("`{path}`: {error}")), hint).into()
             }),
         }
+    }
+
+    /// Refuses a file of a project that is a link to somewhere else: a change would be written there.
+    fn check_link(&self, path: &Path) -> Result<()> {
+        let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());
+        let is_inside = || {
+            let (root, target) = (prowess::real_path(&self.root), prowess::real_path(path));
+            root.is_ok_and(|root| target.is_ok_and(|it| it.starts_with(root)))
+        };
+        if !is_link || self.is_global || is_inside() {
+            return Ok(());
+        }
+        let message = format!("`{}` is a link that leads out of the project", self.short(path));
+        Err(CliError::new(message).hint("replace the link with a file").into())
     }
 
     /// Shortens a path for people.

@@ -307,6 +307,21 @@ mod a_skill_is_installed_after_it_was_shown {
         refused(&ran, 1, &["skills/pdf"]);
         assert_eq!(here(&world), before);
     }
+
+    #[test]
+    fn a_file_of_the_project_that_leads_elsewhere_is_not_written() {
+        for (name, text) in
+            [("prowess.toml", "[skill]\ndepth = 2\n"), ("prowess.lock", "version = 1\n")]
+        {
+            let world = project().file("home/elsewhere", text);
+            std::os::unix::fs::symlink(world.path("home/elsewhere"), world.path(name)).unwrap();
+            for arguments in [&["add", "./home/pack#@tea", "--yes"][..], &["sync", "--yes"]] {
+                refused(&world.run(arguments), 2, &[name, "leads out of the project"]);
+            }
+            assert_eq!(read(&world, "home/elsewhere"), text);
+            assert!(!world.path(".claude/skills/tea").exists());
+        }
+    }
 }
 
 mod a_source_is_written_as_people_write_it {
