@@ -520,7 +520,7 @@ mod what_was_not_installed_is_never_touched {
     }
 
     #[test]
-    fn a_directory_that_leads_into_a_repositorys_own_folder_is_refused() {
+    fn a_directory_that_leads_into_a_repository_s_own_folder_is_refused() {
         for (git, link, target) in [
             (".git/modules", ".agents/skills", "../.git/modules"),
             (".git/skills", ".agents", ".git"),
