@@ -31,7 +31,7 @@ use tokio::runtime::Runtime;
 
 pub(crate) use self::{
     change::{Change, ChangePlan, SkillVersion, action_word, steps_json},
-    choosing::{SkillChoice, choose},
+    choosing::{SkillChoice, choose, installed_name},
     place::Place,
     removing::remove,
     review::{ReviewRules, ReviewedSkill, print_left_out, print_skills, size_text},

@@ -19,7 +19,7 @@ use crate::{
     completion, context,
     packages::{
         self, Change, PackageSession, ReviewedSkill, SkillChoice, SkillVersion, choose,
-        print_left_out, print_skills, version_text,
+        installed_name, print_left_out, print_skills, version_text,
     },
     printer::Printer,
     safe,
@@ -297,12 +297,7 @@ fn entry(
 ) -> Result<WantedSkill> {
     let key = match &args.other_name {
         Some(name) => name.clone(),
-        None if is_plain_name(&skill.name) => skill.name.clone(),
-        None => {
-            let plain = skill.name.to_lowercase().replace([' ', '_', '.'], "-");
-            let parts = plain.split('-').filter(|it| !it.is_empty()).collect::<Vec<_>>();
-            parts.join("-")
-        }
+        None => installed_name(&skill.name),
     };
     if !is_plain_name(&key) {
         let fault =

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess::{did_you_mean, nearest};
+use prowess::{did_you_mean, is_plain_name, nearest};
 use prowess_packages::{DiscoveredPackage, FetchedTree, PackagedSkill};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -75,12 +75,21 @@ pub(crate) fn choose<'p>(
     Ok((!picked.is_empty()).then(|| one_of_each_name(picked)))
 }
 
-/// Leaves out skills whose name another one has.
+/// Returns the name that a skill is installed under: its own, or one like it that a folder can have.
+pub(crate) fn installed_name(name: &str) -> String {
+    if is_plain_name(name) {
+        return name.to_owned();
+    }
+    let plain = name.to_lowercase().replace(|it: char| !it.is_alphanumeric(), "-");
+    plain.split('-').filter(|it| !it.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+/// Leaves out skills that would be installed under the name of another one.
 fn one_of_each_name(skills: Vec<&PackagedSkill>) -> SkillChoice<'_> {
     let mut chosen = SkillChoice::default();
     let mut known: BTreeMap<String, &PackagedSkill> = BTreeMap::new();
     for skill in skills {
-        match known.entry(skill.name.to_ascii_lowercase()) {
+        match known.entry(installed_name(&skill.name).to_lowercase()) {
             Entry::Occupied(first) => chosen.doubles.push((skill, *first.get())),
             Entry::Vacant(place) => {
                 place.insert(skill);

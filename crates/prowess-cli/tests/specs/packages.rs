@@ -297,6 +297,18 @@ mod a_skill_is_installed_after_it_was_shown {
     }
 
     #[test]
+    fn a_name_that_no_folder_can_have_becomes_one_that_it_can() {
+        let world = World::new()
+            .folder(".git")
+            .file("home/pack/a/SKILL.md", skill("Tea & Cake", TEA, "First."))
+            .file("home/pack/b/SKILL.md", skill("tea-cake", TEA, "Second."));
+        let ran =
+            good(world.run(["add", "./home/pack", "--all", "--client", "claude-code", "--yes"]));
+        assert!(ran.stderr.contains("left out `tea-cake` in `b`"), "{}", ran.stderr);
+        assert!(read(&world, ".claude/skills/tea-cake/SKILL.md").contains("First."));
+    }
+
+    #[test]
     fn a_folder_of_the_user_in_the_way_stays() {
         let world = project();
         for folder in [".agents/skills/pdf", ".claude/skills/pdf", ".cursor/skills/pdf"] {
