@@ -1,4 +1,4 @@
-//! What the commands for packages share: where they work, how they fetch, what they show.
+//! Shared by the commands for packages: where they work, how they fetch, what they show.
 
 mod wording;
 mod place;
@@ -57,7 +57,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 /// The sources that are fetched at the same time.
 const PARALLEL: usize = 8;
 
-/// What a command for packages works with.
+/// The settings, folders and fetcher of a command for packages.
 pub(crate) struct PackageSession {
     pub(crate) place: Place,
     pub(crate) config: Config,

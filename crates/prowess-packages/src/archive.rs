@@ -82,7 +82,7 @@ pub struct UnpackOptions {
     pub leave_out: bool,
 }
 
-/// What was in an archive or a folder.
+/// The files of an archive or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct UnpackedArchive {
@@ -90,7 +90,7 @@ pub struct UnpackedArchive {
     pub files: Vec<TreeFile>,
     /// The commit that `git archive`, which hosts use, wrote into it, in hex.
     pub comment: Option<String>,
-    /// What was left out, in the order in which it was found.
+    /// The entries that were left out, in the order in which they were found.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -104,7 +104,7 @@ pub struct LeftOut {
     pub reason: &'static str,
 }
 
-/// What is wrong with an archive; nothing of it is used then.
+/// A fault of an archive; nothing of it is used then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {

@@ -72,7 +72,7 @@ pub struct AuditLimits {
     pub findings: usize,
 }
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct AuditReport {

@@ -74,7 +74,7 @@ pub enum Placing {
     Copies,
 }
 
-/// What was removed from a cache, or what is in it.
+/// The number and size of files in a cache, or removed from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CacheSize {
@@ -139,7 +139,7 @@ pub struct FetchedTree {
     pub version: Option<String>,
     /// When this version was published, in seconds since 1970: the time of the commit, or what a registry says.
     pub published: Option<u64>,
-    /// What a user should know about it, such as links that were left out: each a sentence.
+    /// Notes for the user, such as about links that were left out: each a sentence.
     pub notes: Vec<String>,
     /// Why its registry warns of it; a user should be asked before it is used.
     pub warning: Option<String>,

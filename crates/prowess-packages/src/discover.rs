@@ -60,15 +60,15 @@ pub struct PackagedSkill {
     pub internal: bool,
 }
 
-/// What is in a folder of a package.
+/// The skills in a folder of a package.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DiscoveredPackage {
     /// Its skills, by path.
     pub skills: Vec<PackagedSkill>,
-    /// What is wrong with skills, those that were left out among them. Paths are those in the tree.
+    /// The faults of skills, those that were left out among them. Paths are those in the tree.
     pub findings: Vec<Finding>,
-    /// What is wrong with the package itself and the manifests of its plugins.
+    /// The faults of the package itself and of the manifests of its plugins.
     pub notes: Vec<PackageNote>,
     /// Plugins of its marketplace that are elsewhere: name and source.
     pub elsewhere: Vec<(String, SkillSource)>,

@@ -64,7 +64,7 @@ pub struct PackageFetcher {
     progress: FetchProgress,
 }
 
-/// What a fetched source has to be.
+/// The version that a fetched source has to be.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Pin {
@@ -334,7 +334,7 @@ impl PackageFetcher {
     }
 }
 
-/// What is known about a tree besides its files.
+/// The facts about a tree besides its files.
 #[derive(Debug, Clone)]
 struct TreeFacts {
     source: SkillSource,

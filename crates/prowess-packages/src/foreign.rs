@@ -42,13 +42,13 @@ pub enum ForeignFormat {
     ClawHub,
 }
 
-/// What a file of another package manager lists.
+/// The contents of a file of another package manager.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForeignLock {
     /// The skills that can be taken over, by name.
     pub skills: Vec<ForeignSkill>,
-    /// What cannot be taken over.
+    /// The entries that cannot be taken over.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -110,7 +110,7 @@ pub enum ForeignHash {
     WellKnown(String),
 }
 
-/// What comparing a folder with a hash came to.
+/// The result of comparing a folder with a hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HashCheck {
@@ -135,7 +135,7 @@ pub enum ForeignError {
     /// It is not JSON or YAML, or of another shape.
     #[error("the file cannot be read: {message}")]
     Syntax {
-        /// What is wrong, with the line if it is known.
+        /// The fault, with the line if it is known.
         message: String,
     },
     /// It has a version that is not known.

@@ -52,12 +52,12 @@ pub(crate) struct Args {
 struct ImportedSkill {
     entry: WantedSkill,
     locked: LockedSkill,
-    /// What comparing the files with the recorded hash came to.
+    /// The result of comparing the files with the recorded hash.
     check: HashCheck,
     unpinned: Option<&'static str>,
 }
 
-/// What was read: the skills, what cannot be taken over, and the files that were read.
+/// The result of reading: the skills, those that cannot be taken over, and the files.
 #[derive(Default)]
 struct Records {
     skills: Vec<ForeignSkill>,

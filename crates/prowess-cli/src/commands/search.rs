@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 struct Row<'a> {
     skill: &'a Skill,
     confidence: f64,
-    /// What a registry says about it, and the registry.
+    /// The match in a registry, and the registry.
     remote: Option<&'a (RegistryMatch, String)>,
 }
 
@@ -141,7 +141,7 @@ fn registries(args: &Args, session: &PackageSession) -> Result<Vec<url::Url>, Cl
         .collect()
 }
 
-/// What registries found, by the path that stands for it.
+/// The matches in registries, by the path that stands for each.
 type Remote = BTreeMap<String, (RegistryMatch, String)>;
 
 /// Returns a library of the skills that are installed here and of those that registries have.

@@ -39,7 +39,7 @@ pub(crate) struct Change<'s> {
     pub(crate) lock: Lock,
     /// The skills as they will be, by name.
     wanted: BTreeMap<String, LockedSkill>,
-    /// What to do with what the user edited.
+    /// The handling of files that the user edited.
     pub(crate) edits: LocalEdits,
     /// The bytes of both files.
     manifest_before: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! What is in a package, as it is shown before anything is written.
+//! Shows the contents of a package before anything is written.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! What a new version of a skill changes: first what a model would read, then its other files.
+//! Shows the changes of a new version: first of the text that a model would read, then of other files.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

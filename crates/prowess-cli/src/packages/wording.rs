@@ -22,7 +22,7 @@ pub(crate) fn source_text(source: &SkillSource, from: &Path, home: Option<&Path>
     }
 }
 
-/// What identifies a version: its number or commit, the branch or tag, and its day.
+/// The identity of a version: its number or commit, the branch or tag, and its day.
 pub(crate) trait VersionFacts {
     fn version(&self) -> Option<&str>;
     fn commit(&self) -> Option<&str>;

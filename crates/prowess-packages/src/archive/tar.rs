@@ -11,7 +11,7 @@ const BLOCK: usize = 512;
 /// The most bytes of a long name or of pax records.
 const RECORDS: u64 = 64 * 1024;
 
-/// What records before an entry say about it.
+/// The records before an entry, which are about it.
 #[derive(Debug, Default)]
 struct Records {
     path: Option<String>,

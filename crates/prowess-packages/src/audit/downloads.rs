@@ -1,4 +1,4 @@
-//! What comes from elsewhere.
+//! Finds programs and texts that are downloaded.
 
 use super::pattern::{
     E, I,

@@ -1,4 +1,4 @@
-//! What a file is: text of some language, or something that is not text.
+//! Tells files apart: text of some language, or something that is not text.
 
 use super::markdown::Place;
 

@@ -13,7 +13,7 @@ pub(super) enum Place {
     Frontmatter,
     /// A fenced block in a document.
     Fence,
-    /// What is not shown: comments, hidden elements, alternative texts, titles, decoded texts.
+    /// Text that is not shown: comments, hidden elements, alternative texts, titles, decoded texts.
     Hidden,
     /// A script, or a command that a client runs.
     Script,

@@ -5,7 +5,7 @@ use prowess::{Rule, Severity};
 /// A form of an attack that can be found by its words.
 pub(super) struct Pattern {
     pub(super) rule: &'static Rule,
-    /// What it is searched in.
+    /// The parts of a skill that it is searched in.
     pub(super) scope: Scope,
     /// Words in lower case, one of which is in every match: the text is searched for these first.
     pub(super) anchors: &'static [&'static str],
@@ -16,7 +16,7 @@ pub(super) struct Pattern {
     pub(super) message: &'static str,
 }
 
-/// What a pattern is searched in, and how severe a match is there; `None` is not reported.
+/// The parts that a pattern is searched in, and how severe a match is there; `None` is not reported.
 #[derive(Clone, Copy)]
 pub(super) enum Scope {
     /// Sentences to an agent: the severity in prose; in code it is one less.

@@ -1,4 +1,4 @@
-//! What stays behind, and spreads.
+//! Finds changes that stay behind, and skills that spread.
 
 use super::pattern::{
     E, I,

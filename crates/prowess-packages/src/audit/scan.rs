@@ -39,7 +39,7 @@ const STEP: usize = 200;
 /// A text with its parts.
 pub(super) struct Document<'a> {
     pub(super) text: Text<'a>,
-    /// What the text is outside of its parts.
+    /// The kind of the text outside of its parts.
     pub(super) base: Place,
     pub(super) parts: Vec<TextPart>,
     /// Whether the skill is about security, so that its documents show what they warn of.

@@ -16,7 +16,7 @@ pub(super) struct Text<'a> {
     pub(super) is_disguised: bool,
 }
 
-/// What to undo in a text.
+/// The disguises to undo in a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Folding {
     /// Invisible characters, look-alikes and HTML entities.

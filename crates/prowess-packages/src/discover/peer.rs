@@ -81,7 +81,7 @@ pub(super) struct PeerSkill<'t> {
     pub(super) name: &'t str,
 }
 
-/// What one search has found.
+/// The result of one search.
 struct Search<'t, 's> {
     peer: &'s Peer<'t>,
     skills: &'s BTreeMap<&'s str, PeerSkill<'s>>,

@@ -35,7 +35,7 @@ const MANIFESTS: &[&str] =
     &[".codex-plugin/plugin.json", ".claude-plugin/plugin.json", ".cursor-plugin/plugin.json"];
 /// The value of `$schema` in a manifest of Agent Plugins 1.0.0.
 const AGENT_PLUGIN: &str = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";
-/// What all versions of that value begin with.
+/// The beginning of all versions of that value.
 const AGENT_PLUGINS: &str = "https://agent-plugins.org/schemas/";
 /// The fields of a manifest of Agent Plugins 1.0.0.
 const AGENT_PLUGIN_FIELDS: &[&str] = &[

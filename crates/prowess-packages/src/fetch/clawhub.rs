@@ -30,7 +30,7 @@ pub struct RegistryMatch {
     pub owner: Option<String>,
     /// The name for people.
     pub display_name: Option<String>,
-    /// What it does.
+    /// Its summary.
     pub summary: Option<String>,
     /// The newest version.
     pub version: Option<String>,
@@ -168,7 +168,7 @@ struct SearchRow {
     owner: Option<OwnerRow>,
 }
 
-/// What is known about a version before it is downloaded.
+/// The facts about a version before it is downloaded.
 struct ChosenVersion {
     version: String,
     published: Option<u64>,

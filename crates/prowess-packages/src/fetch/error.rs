@@ -1,4 +1,4 @@
-//! What can go wrong when a source is fetched.
+//! The errors of fetching a source.
 
 use std::{fmt::Write as _, io, path::PathBuf, time::Duration};
 
@@ -50,7 +50,7 @@ pub enum FetchPackageError {
         url: String,
         /// The status.
         status: u16,
-        /// What the server says about it.
+        /// The words of the server.
         message: String,
     },
     /// The host wants fewer requests.
@@ -114,9 +114,9 @@ pub enum FetchPackageError {
     Moved {
         /// The tag, version or URL.
         what: String,
-        /// What was locked.
+        /// The locked value.
         expected: String,
-        /// What it is now.
+        /// The value now.
         found: String,
     },
     /// Bytes do not have the digest that was announced for them.
@@ -164,7 +164,7 @@ pub enum FetchPackageError {
     NotAnArchive {
         /// The URL, without passwords.
         url: String,
-        /// What it is.
+        /// The kind of thing that it is.
         found: &'static str,
     },
     /// An index or an answer of a registry is not as it should be.

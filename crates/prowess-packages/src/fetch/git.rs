@@ -641,7 +641,7 @@ impl<R: Read> Read for Content<R> {
     }
 }
 
-/// What the pointers of Git LFS begin with.
+/// The beginning of the pointers of Git LFS.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// Returns the time of a commit, in seconds since 1970.

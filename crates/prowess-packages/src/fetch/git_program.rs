@@ -57,7 +57,7 @@ pub(super) enum GitOutput {
     Pipe(mpsc::Sender<Vec<u8>>),
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(super) struct GitResult {
     pub(super) succeeded: bool,

@@ -5,7 +5,7 @@ use crate::fetch::{
     git_program::shown,
 };
 
-/// What a user means by a name in a repository.
+/// The branch, tag or commit that a name in a repository stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reference {
     /// The default branch.
@@ -25,11 +25,11 @@ pub(super) struct ResolvedReference {
     pub(super) name: Option<String>,
     /// The commit, in hex.
     pub(super) commit: String,
-    /// What to tell the user.
+    /// A note for the user.
     pub(super) note: Option<String>,
 }
 
-/// What a server lists: names with objects, and where `HEAD` points.
+/// The list of a server: names with objects, and where `HEAD` points.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ListedReferences {
     /// Names and objects. The name of a tag's commit ends in `^{}`.
@@ -38,7 +38,7 @@ pub(super) struct ListedReferences {
     pub(super) head: Option<String>,
 }
 
-/// What a server says when it is asked for branches and tags.
+/// The answer of a server that is asked for branches and tags.
 pub(super) enum Listing {
     References(ListedReferences),
     /// The repository is at another URL.

@@ -24,7 +24,7 @@ pub(super) struct DraftFiles {
     pub(super) notes: Vec<String>,
 }
 
-/// What bytes are.
+/// The format of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyKind {
     Archive(ArchiveFormat),

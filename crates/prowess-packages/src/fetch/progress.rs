@@ -19,7 +19,7 @@ struct Counters {
     requests: AtomicU64,
 }
 
-/// What a [`FetchProgress`] has counted.
+/// The counts of a [`FetchProgress`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FetchCounts {

@@ -8,7 +8,7 @@ use crate::{
     source::{GitSource, SkillSource},
 };
 
-/// What is fetched of a repository.
+/// The part of a repository that is fetched.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
     /// The folder, with `/`.

@@ -39,7 +39,7 @@ struct SiteIndex {
     /// The URL that all of its skills must be below.
     folder: Url,
     skills: Vec<SiteSkill>,
-    /// What is wrong with others, and their names.
+    /// The faults of others, and their names.
     notes: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! What systems do differently when a process has children.
+//! Differences between systems when a process has children.
 
 use tokio::process::Command;
 

@@ -35,7 +35,7 @@ pub struct SkillUpload {
     pub owner: Option<String>,
     /// The version, such as `1.0.0`.
     pub version: String,
-    /// What has changed.
+    /// The changes in this version.
     pub changelog: String,
     /// The tags that are to mean this version.
     pub tags: Vec<String>,
@@ -104,7 +104,7 @@ pub enum UploadError {
     Rejected {
         /// The registry.
         host: String,
-        /// What it says.
+        /// Its words.
         why: String,
     },
     /// A file cannot be read, or has been changed.

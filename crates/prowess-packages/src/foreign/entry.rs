@@ -3,7 +3,7 @@
 use prowess::CLIENTS;
 use serde_json::{Map, Value};
 
-use super::{ForeignError, LeftOut};
+use super::{ForeignError, ForeignLock, ForeignSkill, LeftOut};
 use crate::source::{
     GitSource, SkillSource, SourceKind, SourceSyntaxError, check_reference, relative_path,
 };
@@ -133,6 +133,21 @@ pub(super) fn json(bytes: &[u8]) -> Result<Value, ForeignError> {
 pub(super) fn map<'j>(value: &'j Value, key: &str) -> Result<&'j Map<String, Value>, ForeignError> {
     let map = value.get(key).and_then(Value::as_object);
     map.ok_or_else(|| ForeignError::Syntax { message: format!("`{key}` is not a map") })
+}
+
+/// Reads each entry of `skills`; those that cannot be taken over are left out.
+pub(super) fn read_skills(
+    file: &Value,
+    read: impl Fn(&ForeignEntry<'_>) -> Result<ForeignSkill, LeftOut>,
+) -> Result<ForeignLock, ForeignError> {
+    let mut lock = ForeignLock::default();
+    for (name, value) in map(file, "skills")? {
+        match ForeignEntry::new(name, value).and_then(|it| read(&it)) {
+            Ok(skill) => lock.skills.push(skill),
+            Err(it) => lock.left_out.push(it),
+        }
+    }
+    Ok(lock)
 }
 
 /// Fails unless a file has the known version.

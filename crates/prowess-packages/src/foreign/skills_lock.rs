@@ -2,7 +2,7 @@
 
 use super::{
     ForeignError, ForeignHash, ForeignLock, ForeignSkill, LeftOut,
-    entry::{ForeignEntry, folder_name, folders, is_commit, json, left_out, map, version},
+    entry::{ForeignEntry, folder_name, folders, is_commit, json, left_out, read_skills, version},
 };
 
 /// Why a skill without a commit is not pinned.
@@ -11,14 +11,7 @@ pub(super) const NO_COMMIT: &str = "the lock file has no commit";
 pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     let file = json(bytes)?;
     version(&file, "version", &["1"])?;
-    let mut lock = ForeignLock::default();
-    for (name, value) in map(&file, "skills")? {
-        match ForeignEntry::new(name, value).and_then(|it| skill(&it)) {
-            Ok(skill) => lock.skills.push(skill),
-            Err(it) => lock.left_out.push(it),
-        }
-    }
-    Ok(lock)
+    read_skills(&file, skill)
 }
 
 fn skill(entry: &ForeignEntry<'_>) -> Result<ForeignSkill, LeftOut> {

@@ -1,4 +1,4 @@
-//! What systems say about files in different ways.
+//! Differences between systems about files.
 
 use std::fs::Metadata;
 

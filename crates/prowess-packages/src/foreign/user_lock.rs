@@ -2,21 +2,14 @@
 
 use super::{
     ForeignError, ForeignHash, ForeignLock, ForeignSkill, LeftOut,
-    entry::{ForeignEntry, folder_name, folders, is_commit, json, map, version},
+    entry::{ForeignEntry, folder_name, folders, is_commit, json, read_skills, version},
     skills_lock::source,
 };
 
 pub(super) fn read(bytes: &[u8]) -> Result<ForeignLock, ForeignError> {
     let file = json(bytes)?;
     version(&file, "version", &["3"])?;
-    let mut lock = ForeignLock::default();
-    for (name, value) in map(&file, "skills")? {
-        match ForeignEntry::new(name, value).and_then(|it| skill(&it)) {
-            Ok(skill) => lock.skills.push(skill),
-            Err(it) => lock.left_out.push(it),
-        }
-    }
-    Ok(lock)
+    read_skills(&file, skill)
 }
 
 fn skill(entry: &ForeignEntry<'_>) -> Result<ForeignSkill, LeftOut> {
